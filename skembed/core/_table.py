@@ -1,0 +1,88 @@
+"""Arrays of rows that start on a cache line and can grow; and the table of embeddings."""
+
+import numpy as np
+
+LINE = 64  # bytes
+
+
+def padded_width(d, dtype):
+    """Return `d` rounded up to whole cache lines."""
+    lanes = LINE // np.dtype(dtype).itemsize
+    return -(-d // lanes) * lanes
+
+
+def _aligned(n_rows, width, dtype):
+    size = n_rows * width * dtype.itemsize
+    raw = np.empty(size + LINE, np.uint8)
+    raw.fill(0)  # touch the pages now, not in the first epoch
+    offset = -raw.ctypes.data % LINE
+    return raw[offset : offset + size].view(dtype).reshape(n_rows, width)
+
+
+class RowArray:
+    """Zeros of shape (n_rows, d) that can grow, with rows padded to cache lines.
+
+    `values` is the (n_rows, width) array that kernels write; ``values[:, d:]`` is always zero.
+    Pickles and copies hold the (n_rows, d) numbers only. One number a row may go unpadded.
+    """
+
+    def __init__(self, n_rows, d, dtype, padded=True):
+        self.n_rows, self.d, self.dtype = n_rows, d, np.dtype(dtype)
+        self.width = padded_width(d, dtype) if padded else d
+        self._allocate(n_rows)
+
+    def _allocate(self, capacity):
+        try:
+            self._buffer = _aligned(capacity, self.width, self.dtype)
+        except MemoryError:
+            size = capacity * self.width * self.dtype.itemsize
+            raise MemoryError(
+                f"A table of {capacity} rows and {self.d} components needs {size / 2**30:.1f} GiB."
+                " Lower n_components, raise min_count, or hash the features into fewer columns."
+            ) from None
+
+    @property
+    def values(self):
+        """The rows, shape (n_rows, width)."""
+        return self._buffer[: self.n_rows]
+
+    def insert(self, at, n):
+        """Insert n rows of zeros before row `at`; rows from there on move up."""
+        tail, total = self._buffer[at : self.n_rows].copy(), self.n_rows + n
+        if total > len(self._buffer):
+            head = self._buffer[:at]
+            self._allocate(total + total // 2 if self.n_rows else total)
+            self._buffer[:at] = head
+        self._buffer[at : at + n] = 0
+        self._buffer[at + n : total] = tail
+        self.n_rows = total
+
+    def copy(self):
+        """Return an independent copy without spare rows."""
+        other = self.__class__.__new__(self.__class__)
+        other.__setstate__(self.__getstate__())
+        return other
+
+    def __getstate__(self):
+        state = {k: v for k, v in self.__dict__.items() if k != "_buffer"}
+        rows = self.values[:, : self.d]
+        return {**state, "rows": rows}
+
+    def __setstate__(self, state):
+        rows = state["rows"]
+        self.__dict__.update({k: v for k, v in state.items() if k != "rows"})
+        self._allocate(self.n_rows)
+        self._buffer[:, : self.d] = rows
+
+
+class ParamTable(RowArray):
+    """One row for each active feature; the first `n_trainable` rows train, the others are frozen."""
+
+    def __init__(self, d, dtype):
+        super().__init__(0, d, dtype)
+        self.n_trainable = 0
+
+    @property
+    def shape(self):
+        """Number of rows and components."""
+        return self.n_rows, self.d

@@ -1,0 +1,116 @@
+"""EmbeddingBag: a transformer that learns one vector for each feature."""
+
+from sklearn.base import _fit_context
+from sklearn.callback import with_callbacks
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import type_of_target
+
+from ._base import BaseEmbedding
+from ._docs import documented
+from ._targets import ClassTarget, NumberTarget
+
+
+@documented
+class EmbeddingBag(BaseEmbedding):
+    """Learn one vector for each feature, and turn rows into pooled vectors.
+
+    The vectors are trained through a linear head on the targets; `transform` returns the pooled
+    vectors, dense and `n_components` wide, for the next step of a pipeline. Sparse input is never
+    densified, and memory follows the features that occur, not the number of columns.
+
+    Parameters
+    ----------
+    {parameters}
+
+    loss : {"auto", "log_loss", "squared_error"}, default="auto"
+        What the vectors are trained for. ``"auto"`` reads it from y: squared error for continuous
+        targets, log loss for classes.
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    EmbeddingBagClassifier : Predicts classes from the pooled vectors.
+    EmbeddingBagRegressor : Predicts numbers from the pooled vectors.
+
+    Notes
+    -----
+    `fit_transform` returns vectors that have seen their own targets; a next step that is fitted on
+    them takes them for better than they are. Fit it on other rows, or use a classifier or regressor
+    directly.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from skembed import EmbeddingBag
+    >>> texts = ["good film", "bad film", "good play", "bad play"]
+    >>> X = CountVectorizer().fit_transform(texts)
+    >>> bag = EmbeddingBag(n_components=2, max_iter=10, tol=0.1, random_state=0)
+    >>> bag.fit(X, [1, 0, 1, 0]).transform(X).shape
+    (4, 2)
+    """
+
+    _parameter_constraints = {
+        **BaseEmbedding._parameter_constraints,
+        "loss": [StrOptions({"auto", "log_loss", "squared_error"})],
+    }
+
+    def _is_numeric(self, y):
+        if self.loss == "auto":
+            return type_of_target(y, input_name="y").startswith("continuous")
+        return self.loss == "squared_error"
+
+    def _target_class(self, y):
+        return NumberTarget if self._is_numeric(y) else ClassTarget
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn the vectors.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Training rows; CSR is used as it is.
+        y : array-like of shape (n_samples,)
+            Classes or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        self : EmbeddingBag
+            The fitted transformer.
+        """
+        return self._fit(X, y, sample_weight)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Pass once over some rows, in the given order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Classes or numbers.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that will come, for targets that are classes. By default those of the first
+            call's y; a later call may bring no others.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; a call whose weights are all zero changes nothing.
+
+        Returns
+        -------
+        self : EmbeddingBag
+            The fitted transformer.
+        """
+
+        def known(y, rows):
+            if classes is None:
+                return self._target_class(y).of(y, rows)
+            return ClassTarget.known(classes)
+
+        return self._partial_fit(X, y, classes, sample_weight, known)

@@ -1,0 +1,150 @@
+"""The operations that a backend offers, each with a plain array-code default.
+
+A backend owns threads and work space: what `forward_and_group` and `bag_backward` return is valid
+until the next batch. Indices must have passed the input scan.
+"""
+
+import numpy as np
+
+from skembed.core import Groups, hashed_uniform
+
+
+class Backend:
+    """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
+
+    Attributes
+    ----------
+    row_updates : dict
+        Solver name to a pair of kernels; a solver that is missing steps by its `rule`.
+    """
+
+    row_updates = {}
+
+    def prepare(self, indices, n_trainable):
+        """Learn how the occurrences of the coming batches spread over table rows."""
+
+    def close(self):
+        """End the threads."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    # ---------------------------------------------------------------- the user's matrix
+    def scan(self, indptr, indices):
+        """Return the smallest and largest index and whether every row strictly increases."""
+        indices = indices[: indptr[-1]]
+        inside = np.ones(len(indices), bool)
+        inside[indptr[:-1][indptr[:-1] < len(indices)]] = False
+        ordered = bool((np.diff(indices.astype(np.int64))[inside[1:]] > 0).all())
+        return int(indices.min(initial=0)), int(indices.max(initial=-1)), ordered
+
+    def count(self, indptr, indices, data, rows, n_features):
+        """Return the columns with a value other than zero in `rows`, ascending, and how often."""
+        pick = np.zeros(len(indptr) - 1, bool)
+        pick[rows] = True
+        inside = np.repeat(pick, np.diff(indptr)) & (data[: indptr[-1]] != 0)
+        return np.unique(indices[: indptr[-1]][inside], return_counts=True)
+
+    def map_columns(self, indptr, indices, data, index):
+        """Return (indptr, table rows, data) with only the values whose feature has a row.
+
+        Parameters
+        ----------
+        indptr, indices, data : ndarray
+            A canonical CSR matrix.
+        index : FeatureIndex
+            The look-up.
+
+        Returns
+        -------
+        indptr, table_rows, data : ndarray
+            int64, int32 and the given dtype. `indptr` and `data` are the given arrays where
+            nothing is left out.
+        """
+        nnz = indptr[-1]
+        table_rows = np.full(nnz, -1, np.int32)
+        if len(index.columns):
+            at = np.searchsorted(index.columns, indices[:nnz]).clip(max=len(index.columns) - 1)
+            known = (index.columns[at] == indices[:nnz]) & (data[:nnz] != 0)
+            table_rows[known] = index.rows[at[known]]
+        keep = table_rows >= 0
+        if keep.all():
+            return indptr, table_rows, data
+        before = np.concatenate([[0], np.cumsum(keep)])
+        return before[indptr], table_rows[keep], data[:nnz][keep]
+
+    def scale(self, indptr, data, pooling):
+        """Return one pooling factor a row: "sum" 1, "mean" 1 / sum |x|, "sqrtn" 1 / ||x||.
+
+        A row without values has factor 0 (1 for "sum").
+        """
+        n, nnz = len(indptr) - 1, indptr[-1]
+        if pooling == "sum":
+            return np.ones(n, data.dtype)
+        owner = np.repeat(np.arange(n), np.diff(indptr))
+        x = np.abs(data[:nnz]).astype(np.float64)
+        if pooling == "mean":
+            norm = np.bincount(owner, x, n)
+        else:
+            largest = np.zeros(n)
+            np.maximum.at(largest, owner, x)
+            norm = largest * np.sqrt(np.bincount(owner, (x / largest[owner]) ** 2, n))
+        return np.divide(1, norm, out=np.zeros(n), where=norm > 0).astype(data.dtype)
+
+    def start_uniform(self, seed, columns, limit, d, out):
+        """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
+        out[:, :d] = (2 * hashed_uniform(seed, columns, d) - 1) * limit
+
+    # ---------------------------------------------------------------- the batch
+    @staticmethod
+    def _occurrences(batch):
+        """Position in X and in the batch of every occurrence of a batch, in batch order."""
+        sizes = batch.indptr[batch.rows + 1] - batch.indptr[batch.rows]
+        source = np.repeat(np.arange(len(batch.rows)), sizes)
+        within = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return batch.indptr[batch.rows][source] + within, source
+
+    def forward(self, batch, table):
+        """Return the pooled rows of a batch, shape (b, width)."""
+        at, source = self._occurrences(batch)
+        out = np.zeros((len(batch.rows), table.shape[1]), table.dtype)
+        np.add.at(out, source, batch.data[at, None] * table[batch.indices[at]])
+        out *= batch.scale[:, None]
+        return out
+
+    def forward_and_group(self, batch, table, n_trainable):
+        """Return the pooled rows and the `Groups` of the same batch, without frozen rows.
+
+        Neither needs the other, so that one hand-over to the threads does both.
+        """
+        at, source = self._occurrences(batch)
+        ids = batch.indices[at]
+        order = np.argsort(ids, kind="stable")
+        order = order[ids[order] < n_trainable]
+        ids, starts = np.unique(ids[order], return_index=True)
+        keys = (batch.indices[at][order].astype(np.int64) << 32) | source[order]
+        groups = Groups(ids, np.append(starts, len(order)), keys, batch.data[at][order])
+        return self.forward(batch, table), groups
+
+    def d_pooled(self, b, width, dtype):
+        """Return work space for the gradient of the pooled rows; columns of padding are zero."""
+        return np.zeros((b, width), dtype)
+
+    def bag_backward(self, groups, d_pooled):
+        """Return the summed gradient of each touched row, shape (m, width)."""
+        source = groups.keys & 0xFFFFFFFF
+        parts = groups.coef[:, None] * d_pooled[source]
+        out = np.zeros((len(groups.ids), d_pooled.shape[1]), d_pooled.dtype)
+        np.add.at(out, np.repeat(np.arange(len(groups.ids)), np.diff(groups.starts)), parts)
+        return out
+
+    def update_rows(self, name, grad, arrays, args):
+        """Step the listed rows of `arrays` (the table, then the solver's slots) in place."""
+        raise KeyError(name)
+
+    def count_updates(self, n_updates, ids):
+        """Add one to n_updates[ids]."""
+        n_updates[ids] += 1

@@ -1,0 +1,205 @@
+"""The transpose of the pooled gather over grouped occurrences, and solver steps over touched rows.
+
+A solver step has two forms with equal bits:
+
+*_rows   takes summed gradients (a SparseRowGradient), so that transforms can run before it;
+*_bag    sums a block of rows itself and steps it at once, so that the summed gradients never
+         leave the first-level cache.
+
+``values[u - first]`` is the gradient of row ``ids[u]``. `keep` multiplies the row before the step:
+1 - rate * weight_decay.
+"""
+
+import numpy as np
+from numba import njit
+
+from ._lines import add1, add4, prefetch_write, set1
+
+OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
+AHEAD = 8  # read-ahead in touched rows
+BLOCK = 32  # rows that are summed before they are stepped
+U = np.uint64
+LOW = np.uint64(0xFFFFFFFF)
+
+
+@njit(**OPTIONS)
+def sum_rows(starts, keys, coef, d_pooled, first, lo, hi, values):
+    """Write values[u - first] = sum of coef * d_pooled[source] over touched row u, lo <= u < hi."""
+    width, line = values.shape[1], 64 // values.itemsize
+    for u in range(lo, hi):
+        o, p, e = U(u - first), starts[u], starts[u + 1]
+        x0, j0 = coef[p], U(keys[p]) & LOW
+        for k in range(0, width, line):
+            set1(values, o, d_pooled, j0, x0, k)
+        p += 1
+        while p + 4 <= e:
+            x0, x1, x2, x3 = coef[p], coef[p + 1], coef[p + 2], coef[p + 3]
+            j0, j1 = U(keys[p]) & LOW, U(keys[p + 1]) & LOW
+            j2, j3 = U(keys[p + 2]) & LOW, U(keys[p + 3]) & LOW
+            for k in range(0, width, line):
+                add4(values, o, d_pooled, j0, j1, j2, j3, x0, x1, x2, x3, k)
+            p += 4
+        while p < e:
+            x0, j0 = coef[p], U(keys[p]) & LOW
+            for k in range(0, width, line):
+                add1(values, o, d_pooled, j0, x0, k)
+            p += 1
+
+
+@njit(**OPTIONS)
+def sgd_rows(ids, values, first, lo, hi, table, keep, lr):
+    """Step w = keep w - lr g."""
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+        j, o = U(ids[u]), U(u - first)
+        for k in range(width):
+            table[j, k] = keep * table[j, k] - lr * values[o, k]
+
+
+@njit(**OPTIONS)
+def sgd_bag(ids, starts, keys, coef, d_pooled, lo, hi, block, table, keep, lr):
+    """Sum and step, block by block."""
+    for s in range(lo, hi, BLOCK):
+        e = min(s + BLOCK, hi)
+        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+        sgd_rows(ids, block, s, s, e, table, keep, lr)
+
+
+@njit(**OPTIONS)
+def adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps):
+    """Step s += g^2, w = keep w - lr g / (sqrt(s) + eps)."""
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+            prefetch_write(sum_sq, ahead, k)
+        j, o = U(ids[u]), U(u - first)
+        for k in range(width):
+            g = values[o, k]
+            s = sum_sq[j, k] + g * g
+            root = np.sqrt(s) + eps
+            sum_sq[j, k] = s
+            move = lr * g / root
+            table[j, k] = keep * table[j, k] - (move if root > 0 else root)
+
+
+@njit(**OPTIONS)
+def adagrad_bag(ids, starts, keys, coef, d_pooled, lo, hi, block, table, sum_sq, keep, lr, eps):
+    """Sum and step, block by block."""
+    for s in range(lo, hi, BLOCK):
+        e = min(s + BLOCK, hi)
+        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+        adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps)
+
+
+@njit(**OPTIONS)
+def rowwise_adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps, share):
+    """Step s += mean(g^2), w = keep w - lr / (sqrt(s) + eps) g; one s a row, share = 1 / d."""
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        prefetch_write(sum_sq, ahead, 0)
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+        j, o = U(ids[u]), U(u - first)
+        a = b = c = d = lr * 0
+        for k in range(0, width, 4):  # rows are padded with zeros to whole lines
+            a += values[o, k] * values[o, k]
+            b += values[o, k + 1] * values[o, k + 1]
+            c += values[o, k + 2] * values[o, k + 2]
+            d += values[o, k + 3] * values[o, k + 3]
+        s = sum_sq[j, 0] + ((a + b) + (c + d)) * share
+        sum_sq[j, 0] = s
+        root = np.sqrt(s) + eps
+        size = lr / root if root > 0 else root
+        for k in range(width):
+            table[j, k] = keep * table[j, k] - size * values[o, k]
+
+
+@njit(**OPTIONS)
+def rowwise_adagrad_bag(
+    ids, starts, keys, coef, d_pooled, lo, hi, block, table, sum_sq, keep, lr, eps, share
+):
+    """Sum and step, block by block."""
+    for s in range(lo, hi, BLOCK):
+        e = min(s + BLOCK, hi)
+        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+        rowwise_adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps, share)
+
+
+@njit(**OPTIONS)
+def lazy_adam_rows(
+    ids, values, first, lo, hi, table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps
+):
+    """Step m = b1 m + c1 g, v = b2 v + c2 g^2, w = keep w - size m / (sqrt(v) + eps).
+
+    size = lr * corr[n - 1] at the n-th step of the row; the last entry serves all later steps.
+    """
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    longest = corr.shape[0]
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        prefetch_write(n_steps, ahead, 0)
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+            prefetch_write(m, ahead, k)
+            prefetch_write(v, ahead, k)
+        j, o = U(ids[u]), U(u - first)
+        n = n_steps[j, 0]
+        n_steps[j, 0] = n + 1
+        size = lr * corr[U(min(n, longest - 1))]
+        for k in range(width):
+            g = values[o, k]
+            a = b1 * m[j, k] + c1 * g
+            b = b2 * v[j, k] + c2 * (g * g)
+            m[j, k] = a
+            v[j, k] = b
+            root = np.sqrt(b) + eps
+            move = size * a / root
+            table[j, k] = keep * table[j, k] - (move if root > 0 else root)
+
+
+@njit(**OPTIONS)
+def lazy_adam_bag(
+    ids, starts, keys, coef, d_pooled, lo, hi, block,
+    table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps,
+):  # fmt: skip
+    """Sum and step, block by block."""
+    for s in range(lo, hi, BLOCK):
+        e = min(s + BLOCK, hi)
+        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+        lazy_adam_rows(
+            ids, block, s, s, e, table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps
+        )
+
+
+@njit(**OPTIONS)
+def count_rows(ids, lo, hi, counts):
+    """Add one to counts[ids[u], 0], lo <= u < hi."""
+    for u in range(lo, hi):
+        counts[U(ids[u]), 0] += 1
+
+
+@njit(**OPTIONS)
+def split_rows(starts, m, shares, row_cost, out):
+    """Cut touched rows into shares of equal cost = occurrences + row_cost * rows.
+
+    `out` has shares + 1 places.
+    """
+    total = starts[m] + row_cost * m
+    out[0] = 0
+    for t in range(1, shares):
+        goal = total * t // shares
+        lo, hi = out[t - 1], np.int64(m)
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            if starts[mid] + row_cost * mid < goal:
+                lo = mid + 1
+            else:
+                hi = mid
+        out[t] = lo
+    out[shares] = m

@@ -1,0 +1,55 @@
+"""Starting values of table rows, as functions of (seed, column) or of the column alone."""
+
+import numpy as np
+from scipy.special import ndtri
+
+BLOCK = 65_536  # rows drawn at a time
+
+
+class UniformStart:
+    """Rows uniform in ±1 / d.
+
+    Parameters
+    ----------
+    seed : int
+        The fit's seed.
+    """
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def write(self, columns, table, lo, backend):
+        """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
+        out, d = table.values[lo : lo + len(columns)], table.d
+        backend.start_uniform(self.seed, columns, 1 / d, d, out)
+
+
+class NormalStart(UniformStart):
+    """Normal rows of the variance of `UniformStart`."""
+
+    def write(self, columns, table, lo, backend):
+        """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
+        d = table.d
+        for s in range(0, len(columns), BLOCK):
+            part = columns[s : s + BLOCK]
+            u = np.empty((len(part), d))
+            backend.start_uniform(self.seed, part, 1.0, d, u)
+            np.clip((u + 1) / 2, 2.0**-54, None, out=u)
+            table.values[lo + s : lo + s + len(part), :d] = ndtri(u) / (d * np.sqrt(3))
+
+
+class ArrayStart:
+    """Rows of an array with one row a column.
+
+    Parameters
+    ----------
+    array : ndarray of shape (n_features, d)
+        The rows.
+    """
+
+    def __init__(self, array):
+        self.array = array
+
+    def write(self, columns, table, lo, backend):
+        """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
+        table.values[lo : lo + len(columns), : table.d] = self.array[columns]

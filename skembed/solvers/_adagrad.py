@@ -1,0 +1,76 @@
+"""Adagrad, one accumulator per coordinate."""
+
+from numbers import Real
+
+from sklearn.utils._param_validation import Interval
+
+from ._base import SOLVERS, Solver
+
+INTERCEPT_START = 1e-6  # its first full-batch gradient is rounding noise: no full step for that
+
+
+@SOLVERS.register("adagrad")
+class Adagrad(Solver):
+    """Adagrad: ``s = s + g^2``, ``w = (1 - lr weight_decay) w - lr g / (sqrt(s) + eps)``.
+
+    Repeated rows are summed before g is squared; a row that was not in the batch keeps its bits,
+    which is what dense Adagrad does as well. `eps` stands outside the root, as in PyTorch; Keras
+    puts it inside, LightFM divides by the accumulator before this step's gradient is added.
+
+    Parameters
+    ----------
+    eps : float, default=1e-10
+        Added to the root. With 0 a gradient of zero moves nothing.
+    initial_accumulator : float, default=0.0
+        Start of s.
+    clip_norm : float or None, default=None
+        Largest Euclidean norm of the gradient of table and head together.
+
+    References
+    ----------
+    J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods for online learning and stochastic
+    optimization", Journal of Machine Learning Research 12, 2011.
+
+    Examples
+    --------
+    >>> from skembed import EmbeddingBagClassifier
+    >>> from skembed.solvers import Adagrad
+    >>> clf = EmbeddingBagClassifier(solver=Adagrad(initial_accumulator=0.1))
+    """
+
+    name = "adagrad"
+    default_learning_rate = 0.05
+    slots = {"sum_sq": "element"}
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "eps": [Interval(Real, 0, None, closed="left")],
+        "initial_accumulator": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, eps=1e-10, initial_accumulator=0.0, clip_norm=None):
+        self.eps = eps
+        self.initial_accumulator = initial_accumulator
+        self.clip_norm = clip_norm
+
+    def init_state(self, param, name, xp):
+        """Return the state of a dense parameter."""
+        state = super().init_state(param, name, xp)
+        state["sum_sq"] += self.initial_accumulator
+        if name == "intercept":
+            state["sum_sq"] += INTERCEPT_START
+        return state
+
+    def start_rows(self, state, lo, hi):
+        """Write the state of new table rows."""
+        state["sum_sq"].values[lo:hi, : state["sum_sq"].d] = self.initial_accumulator
+
+    def kernel_args(self, *, lr, keep, step, d, dtype):
+        """Return (keep, lr, eps)."""
+        return dtype.type(keep), dtype.type(lr), dtype.type(self.eps)
+
+    def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
+        """Return new rows and new slots."""
+        s = slots["sum_sq"] + g * g
+        root = xp.sqrt(s) + w.dtype.type(self.eps)
+        move = xp.divide(lr * g, root, out=xp.zeros_like(g), where=root > 0)
+        return keep * w - move, {"sum_sq": s}

@@ -1,0 +1,50 @@
+"""The hooks of scikit-learn's callback protocol, once an epoch."""
+
+
+class EpochHooks:
+    """Tells the callbacks of an estimator about its fit and its epochs.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator in fit.
+    context : CallbackContext
+        Its root context.
+    arguments : dict
+        X, y and metadata of the fit, for the hooks that ask for them.
+    fitted : callable
+        Turns a `FitState` into the fitted attributes of an estimator that predicts.
+    max_iter : int
+        Epochs of this fit at most.
+    """
+
+    def __init__(self, estimator, context, arguments, fitted, max_iter):
+        self.estimator, self.context, self.arguments = estimator, context, arguments
+        self.fitted, self.max_iter = fitted, max_iter
+
+    def begin(self):
+        """The fit begins."""
+        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.arguments)
+
+    def begin_epoch(self):
+        """An epoch begins."""
+        self.epoch = self.context.subcontext(task_name="epoch")
+        self.epoch.call_on_fit_task_begin(estimator=self.estimator, **self.arguments)
+
+    def end_epoch(self, state):
+        """An epoch has ended; return whether a callback asks to stop."""
+        if self.estimator.verbose:
+            loss = state.loss_curve[-1]
+            print(f"Epoch {len(state.loss_curve)}/{self.max_iter}, loss = {loss:.6f}", flush=True)
+        return self._end(self.epoch, state)
+
+    def end(self, state):
+        """The fit has ended."""
+        self._end(self.context, state)
+
+    def _end(self, context, state):
+        return context.call_on_fit_task_end(
+            estimator=self.estimator,
+            reconstruction_attributes=lambda: self.fitted(state.copy()),
+            **self.arguments,
+        )

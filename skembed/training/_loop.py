@@ -1,0 +1,124 @@
+"""The straight line: batch -> forward -> loss -> row gradient -> transforms -> solver -> table."""
+
+import math
+
+import numpy as np
+
+from skembed.core import SHUFFLE, CSRBatch, PendingRowGradient, stream
+
+from ._interrupts import interruptible
+
+
+class TrainingDiverged(ValueError):
+    """A loss, gradient or parameter is not finite any more."""
+
+    def __init__(self, epoch, batch, what):
+        super().__init__(
+            f"Training diverged at epoch {epoch}, batch {batch}: {what} is not finite. "
+            "Lower learning_rate_init or set clip_norm on the solver; with pooling='sum' also "
+            "scale the values of X."
+        )
+
+
+def _epoch_order(problem, state, data):
+    """Rows in the order of the next epoch; drawn only where it changes the batches."""
+    if not problem.shuffle or problem.batch_size >= len(data.rows):
+        return data.rows
+    return stream(state.seed, SHUFFLE, len(state.loss_curve)).permutation(data.rows)
+
+
+def _total(grads):
+    """Sum of squares of the small gradients: finite if and only if all of them are usable."""
+    total = 0.0
+    for g in grads.values():
+        flat = (g.d_pooled if isinstance(g, PendingRowGradient) else g).ravel()
+        total += float(np.dot(flat, flat))
+    return total
+
+
+def _step(problem, state, data, rows, backend):
+    """Make one step on the given rows; return the mean loss and the weight of the batch."""
+    params, solver = state.params, problem.solver
+    batch = CSRBatch(data.indptr, data.indices, data.data, rows, data.scale[rows])
+    weight = None if data.sample_weight is None else data.sample_weight[rows]
+    raw, tape = problem.model.forward(params, batch, backend)
+    value, d_raw = problem.loss.value_and_gradient(data.y[rows], raw, weight, np)
+    grads = problem.model.backward(params, batch, tape, d_raw, backend)
+    if not math.isfinite(value):
+        raise FloatingPointError("the loss")
+    if not math.isfinite(problem.learning_rate * _total(grads)):
+        raise FloatingPointError("the gradient")
+    if problem.transforms:
+        grads["table"] = grads["table"].sum(backend)
+    for transform in problem.transforms:
+        grads = transform(grads)
+    state.step += 1
+    lr = problem.learning_rate
+    for name, g in grads.items():
+        decay = problem.weight_decay if name in problem.model.decayed else 0.0
+        rates = dict(lr=lr, keep=1 - lr * decay, step=state.step)
+        if name == "table":
+            solver.step(params[name], state.solver_state[name], g, **rates, backend=backend)
+            backend.count_updates(state.n_updates.values, g.indices)
+        else:
+            solver.step_dense(params[name], state.solver_state[name], g, **rates, xp=np)
+    return value, len(rows) if weight is None else float(weight.sum(dtype=np.float64))
+
+
+def run_epoch(problem, state, data, order, backend):
+    """Pass once over `order` in batches; append the weighted mean loss to the state.
+
+    Raises
+    ------
+    TrainingDiverged
+        Before anything of the batch is written.
+    KeyboardInterrupt
+        Between two batches.
+    """
+    losses, weights, size = [], [], problem.batch_size
+    with interruptible() as check, np.errstate(all="ignore"):
+        for s in range(0, len(order), size):
+            check()
+            try:
+                value, weight = _step(problem, state, data, order[s : s + size], backend)
+            except FloatingPointError as error:
+                epoch = len(state.loss_curve) + 1
+                raise TrainingDiverged(epoch, s // size + 1, error) from None
+            losses.append(value)
+            weights.append(weight)
+    state.loss_curve.append(float(np.average(losses, weights=weights)))
+
+
+def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks):
+    """Train for at most `max_iter` epochs.
+
+    Parameters
+    ----------
+    problem : FitProblem
+        What to fit and how.
+    state : FitState
+        Where to begin; changed in place.
+    data : TrainingRows
+        The data.
+    backend : Backend
+        Runs the operations.
+    max_iter : int
+        Epochs at most.
+    stopping : Plateau
+        Decides from the loss of each epoch.
+    hooks : EpochHooks
+        Told about each epoch; may ask to stop.
+
+    Returns
+    -------
+    converged : bool
+        Whether `stopping` or a callback ended the fit.
+    """
+    backend.prepare(data.indices, state.params["table"].n_trainable)
+    for _ in range(max_iter):
+        hooks.begin_epoch()
+        run_epoch(problem, state, data, _epoch_order(problem, state, data), backend)
+        asked = hooks.end_epoch(state)
+        if stopping.update(state.loss_curve[-1]) or asked:
+            return True
+    return False

@@ -1,0 +1,66 @@
+"""What an estimator hands to the loop."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skembed.losses import Loss
+from skembed.models import BagLinear
+from skembed.solvers import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class FitProblem:
+    """What to fit and how: everything about a fit that is neither data nor state.
+
+    Attributes
+    ----------
+    model, loss, solver : BagLinear, Loss, Solver
+        The parts of the line.
+    transforms : tuple of callable
+        Functions of a dict of gradients, applied in order before the step.
+    learning_rate : float
+        Rate of every step.
+    weight_decay : float
+        Decoupled decay; a listed row is multiplied by 1 - learning_rate * weight_decay.
+    batch_size : int
+        Rows in a batch.
+    shuffle : bool
+        Whether each epoch draws a new order.
+    """
+
+    model: BagLinear
+    loss: Loss
+    solver: Solver
+    transforms: tuple
+    learning_rate: float
+    weight_decay: float
+    batch_size: int
+    shuffle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """The data of a fit: a CSR matrix in table rows, targets and weights.
+
+    Attributes
+    ----------
+    indptr, indices, data : ndarray
+        int64, int32 table rows, work dtype.
+    scale : ndarray of shape (n,)
+        Pooling factor of each row.
+    y : ndarray of shape (n,) or (n, n_outputs)
+        Encoded targets.
+    sample_weight : ndarray of shape (n,) or None
+        Weights; None weighs all rows alike.
+    rows : ndarray of shape (m,), int64
+        The rows to train on: those of positive weight.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    scale: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray | None
+    rows: np.ndarray

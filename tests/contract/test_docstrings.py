@@ -1,0 +1,48 @@
+"""Every public name has a valid numpydoc docstring, every public class a running example."""
+
+import doctest
+import inspect
+import tomllib
+
+import pytest
+from numpydoc.validate import validate
+
+from house import ROOT, public_objects
+
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+WAIVED = set(SETTINGS["tool"]["numpydoc_validation"]["checks"]) - {"all"}
+
+OBJECTS = public_objects()
+CLASSES = {name: obj for name, obj in OBJECTS.items() if inspect.isclass(obj)}
+
+
+def own_methods(klass):
+    """Public methods and properties that skembed itself defines, not those of scikit-learn."""
+    return {
+        name
+        for base in klass.__mro__
+        if base.__module__.split(".")[0] == "skembed"
+        for name, member in vars(base).items()
+        if not name.startswith("_")
+        and (callable(member) or hasattr(member, "__get__"))
+        # request methods are made and documented by scikit-learn
+        and not (name.startswith("set_") and name.endswith("_request"))
+    }
+
+
+DOCUMENTED = sorted(
+    [*OBJECTS, *(f"{name}.{method}" for name in CLASSES for method in own_methods(CLASSES[name]))]
+)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_docstring(name):
+    errors = [error for error in validate(name)["errors"] if error[0] not in WAIVED]
+    assert not errors
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_class_has_an_example(name):
+    doc = inspect.getdoc(CLASSES[name])
+    assert "Examples\n--------" in doc
+    assert doctest.DocTestParser().get_examples(doc)
