@@ -105,7 +105,9 @@ class SparseRowGradient:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Occurrences of a batch sorted by table row; work space of a backend, valid until its next batch.
+    """Occurrences of a batch sorted by table row.
+
+    They are work space of a backend, valid until its next batch.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ class RowArray:
 
 
 class ParamTable(RowArray):
-    """One row for each active feature; the first `n_trainable` rows train, the others are frozen."""
+    """One row for each active feature; the first `n_trainable` train, the others are frozen."""
 
     def __init__(self, d, dtype):
         super().__init__(0, d, dtype)

@@ -436,7 +436,7 @@ class BaseEmbedding(
 
     @property
     def embedding_(self):
-        """Vectors of all features, zeros where one has no row; shape (n_features, n_components_)."""
+        """Vectors of all features, zeros where one has none; shape (n_features, n_components_)."""
         return self._by_feature(self.active_embedding_)
 
     @property

@@ -3,6 +3,8 @@
 Kernels are serial over a range; this file alone decides who does which range.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from skembed.core import Groups, PendingRowGradient, RowArray
@@ -201,7 +203,7 @@ class CPUBackend(Backend):
             return [(0, m)]
         _rows.split_rows(starts, m, self.n_jobs, ROW_COST, self.cuts)
         cuts = self.cuts.tolist()
-        return list(zip(cuts[:-1], cuts[1:], strict=True))
+        return list(pairwise(cuts))
 
     def bag_backward(self, groups, d_pooled):
         """Return the summed gradient of each touched row, shape (m, width)."""

@@ -17,7 +17,7 @@ U = np.uint64
 
 @njit(**OPTIONS)
 def bag_forward(indptr, indices, data, rows, scale, lo, hi, table, out):
-    """Write out[i] = scale[i] * sum_p data[p] * table[indices[p]] for batch positions lo <= i < hi."""
+    """Write out[i] = scale[i] * sum_p data[p] * table[indices[p]], lo <= i < hi of the batch."""
     width, line = table.shape[1], 64 // table.itemsize
     ahead_i = lo
     ahead_p = ahead_e = np.int64(0)

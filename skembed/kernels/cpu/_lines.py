@@ -1,7 +1,8 @@
-"""Instructions on one cache line (64 bytes: 16 float32 or 8 float64) of a two-dimensional array, for use inside kernels.
+"""Instructions on one cache line of a two-dimensional array, for use inside kernels.
 
-Rows are padded to whole lines (table.py), so kernels need no remainder loops, and explicit vectors need no test for
-overlapping arrays. Multiplications and additions are never fused: the same bits on every processor.
+A line is 64 bytes: 16 float32 or 8 float64. Rows are padded to whole lines, so that kernels need no
+remainder loops, and explicit vectors need no test for overlapping arrays. Multiplications and
+additions are never fused: the same bits on every processor.
 """
 
 from llvmlite import ir
@@ -86,10 +87,10 @@ def _make_sum(n, accumulate):
         js, xs = args[3 : 3 + n], args[3 + n : 3 + 2 * n]
         parts = [
             _times(builder, x, _load(context, builder, sig.args[2], rows, j, k))
-            for j, x in zip(js, xs)
+            for j, x in zip(js, xs, strict=True)
         ]
         while len(parts) > 1:
-            parts = [builder.fadd(a, b) for a, b in zip(parts[::2], parts[1::2])]
+            parts = [builder.fadd(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
         target = _pointer(context, builder, sig.args[0], out, i, k)
         size = sig.args[0].dtype.bitwidth // 8
         if accumulate:
@@ -114,5 +115,5 @@ def add1(typingctx, out, i, rows, j, x, k):
 
 @intrinsic
 def add4(typingctx, out, i, rows, j0, j1, j2, j3, x0, x1, x2, x3, k):
-    """out[i] += (x0 * rows[j0] + x1 * rows[j1]) + (x2 * rows[j2] + x3 * rows[j3]) on the line that begins at k"""
+    """out[i] += (x0 rows[j0] + x1 rows[j1]) + (x2 rows[j2] + x3 rows[j3]), line at k"""
     return types.void(out, i, rows, j0, j1, j2, j3, x0, x1, x2, x3, k), _make_sum(4, True)
