@@ -9,8 +9,14 @@ from ._base import BaseEmbedding
 from ._docs import documented
 from ._targets import ClassTarget, NumberTarget
 
+LOSS = """
+loss : {"auto", "log_loss", "squared_error"}, default="auto"
+    What the vectors are trained for. ``"auto"`` reads it from y: squared error for continuous
+    targets, log loss for classes.
+"""
 
-@documented
+
+@documented(loss=LOSS)
 class EmbeddingBag(BaseEmbedding):
     """Learn one vector for each feature, and turn rows into pooled vectors.
 
@@ -21,10 +27,6 @@ class EmbeddingBag(BaseEmbedding):
     Parameters
     ----------
     {parameters}
-
-    loss : {"auto", "log_loss", "squared_error"}, default="auto"
-        What the vectors are trained for. ``"auto"`` reads it from y: squared error for continuous
-        targets, log loss for classes.
 
     Attributes
     ----------

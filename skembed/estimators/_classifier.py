@@ -9,8 +9,13 @@ from ._base import BaseEmbedding
 from ._docs import documented
 from ._targets import ClassTarget
 
+LOSS = """
+loss : {"auto", "log_loss"}, default="auto"
+    Log loss of a sigmoid for two classes, of a softmax for more.
+"""
 
-@documented
+
+@documented(loss=LOSS, class_weight=True)
 class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
     """Classify rows of sparse features by learned vectors, pooled, and a linear head.
 
@@ -21,11 +26,6 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
     Parameters
     ----------
     {parameters}
-
-    loss : {"auto", "log_loss"}, default="auto"
-        Log loss of a sigmoid for two classes, of a softmax for more.
-
-    {class_weight}
 
     Attributes
     ----------

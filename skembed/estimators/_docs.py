@@ -10,6 +10,8 @@ pooling : {"sqrtn", "mean", "sum"}, default="sqrtn"
     divided by the root of the sum of x^2, by the sum of abs(x), or by 1. The first two cancel the
     size of the values: magnitudes are not members of a bag.
 
+{loss}
+
 solver : str or Solver, default="adagrad"
     ``"adagrad"``, ``"rowwise_adagrad"``, ``"lazy_adam"``, ``"sgd"``, or an instance from
     :mod:`skembed.solvers`, whose parameters then can be searched as ``solver__beta_1``.
@@ -55,7 +57,7 @@ init : {"uniform", "normal"} or array-like of shape (n_features, n_components), 
     Starting vectors: uniform in ±1 / n_components, normal with the same variance, or the rows of
     an array. A drawn vector depends on `random_state` and the column alone.
 
-random_state : int, RandomState instance or None, default=None
+{class_weight}random_state : int, RandomState instance or None, default=None
     Draws the starting vectors and the order of rows. With an int, results are the same bits on
     every run and for every `n_jobs`.
 
@@ -70,7 +72,8 @@ CLASS_WEIGHT = """
 class_weight : dict, "balanced" or None, default=None
     Weights of the classes, a factor on `sample_weight`. ``"balanced"`` needs all data at once and
     is refused by `partial_fit`.
-""".strip()
+
+""".lstrip()
 
 ATTRIBUTES = """
 embedding_ : ndarray of shape (n_features, n_components_)
@@ -114,16 +117,24 @@ feature_names_in_ : ndarray of shape (`n_features_in_`,)
 """.strip()
 
 
-def _indented(text):
-    return text.replace("\n", "\n    ").replace("\n    \n", "\n\n")
+def documented(*, loss, class_weight=False):
+    """Return a class decorator that fills the shared text into a docstring.
 
+    Parameters
+    ----------
+    loss : str
+        The entry of the parameter `loss`.
+    class_weight : bool
+        Whether the class has the parameter `class_weight`.
+    """
+    parameters = PARAMETERS.replace("{loss}", loss.strip())
+    parameters = parameters.replace("{class_weight}", CLASS_WEIGHT if class_weight else "")
 
-def documented(cls):
-    """Fill the shared text into the docstring of a class; return the class."""
-    if cls.__doc__ is not None:  # python -OO
-        cls.__doc__ = (
-            cls.__doc__.replace("{parameters}", _indented(PARAMETERS))
-            .replace("{class_weight}", _indented(CLASS_WEIGHT))
-            .replace("{attributes}", _indented(ATTRIBUTES))
-        )
-    return cls
+    def fill(cls):
+        if cls.__doc__ is not None:  # None under python -OO
+            for name, text in (("parameters", parameters), ("attributes", ATTRIBUTES)):
+                text = text.replace("\n", "\n    ").replace("\n    \n", "\n\n")
+                cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", text)
+        return cls
+
+    return fill

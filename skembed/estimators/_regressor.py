@@ -8,17 +8,19 @@ from ._base import BaseEmbedding
 from ._docs import documented
 from ._targets import NumberTarget
 
+LOSS = """
+loss : {"auto", "squared_error"}, default="auto"
+    Half the squared error, summed over the targets.
+"""
 
-@documented
+
+@documented(loss=LOSS)
 class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
     """Predict numbers from rows of sparse features by learned vectors, pooled, and a linear head.
 
     Parameters
     ----------
     {parameters}
-
-    loss : {"auto", "squared_error"}, default="auto"
-        Half the squared error, summed over the targets.
 
     Attributes
     ----------

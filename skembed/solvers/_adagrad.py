@@ -53,7 +53,6 @@ class Adagrad(Solver):
         self.clip_norm = clip_norm
 
     def init_state(self, param, name, xp):
-        """Return the state of a dense parameter."""
         state = super().init_state(param, name, xp)
         state["sum_sq"] += self.initial_accumulator
         if name == "intercept":
@@ -61,15 +60,12 @@ class Adagrad(Solver):
         return state
 
     def start_rows(self, state, lo, hi):
-        """Write the state of new table rows."""
         state["sum_sq"].values[lo:hi, : state["sum_sq"].d] = self.initial_accumulator
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
-        """Return (keep, lr, eps)."""
         return dtype.type(keep), dtype.type(lr), dtype.type(self.eps)
 
     def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
-        """Return new rows and new slots."""
         s = slots["sum_sq"] + g * g
         root = xp.sqrt(s) + w.dtype.type(self.eps)
         move = xp.divide(lr * g, root, out=xp.zeros_like(g), where=root > 0)

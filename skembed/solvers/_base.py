@@ -34,7 +34,18 @@ class Solver(BaseEstimator):
     _parameter_constraints = {"clip_norm": POSITIVE_OR_NONE}
 
     def init_table_state(self, table):
-        """Return the state of a table without rows: a dict of `RowArray`."""
+        """Return the state of a table without rows.
+
+        Parameters
+        ----------
+        table : ParamTable
+            The table.
+
+        Returns
+        -------
+        dict of str to RowArray
+            One array a slot.
+        """
         return {slot: self._rows(kind, table) for slot, kind in self.slots.items()}
 
     @staticmethod
@@ -44,7 +55,22 @@ class Solver(BaseEstimator):
         return RowArray(0, 1, table.dtype if kind == "row" else np.int32, padded=False)
 
     def init_state(self, param, name, xp):
-        """Return the state of a dense parameter of shape (rows, d), called `name` in the model."""
+        """Return the state of a parameter of the head.
+
+        Parameters
+        ----------
+        param : ndarray of shape (n, d)
+            The parameter.
+        name : str
+            Its name in the model.
+        xp : module
+            The array library, numpy or cupy.
+
+        Returns
+        -------
+        dict of str to ndarray
+            One array a slot.
+        """
         n = len(param)
         make = {
             "element": lambda: xp.zeros_like(param),
@@ -54,10 +80,37 @@ class Solver(BaseEstimator):
         return {slot: make[kind]() for slot, kind in self.slots.items()}
 
     def start_rows(self, state, lo, hi):
-        """Write the state of the new table rows lo..hi; they are zero before."""
+        """Write the state of new table rows; it is zero before.
+
+        Parameters
+        ----------
+        state : dict of str to RowArray
+            State of the table.
+        lo, hi : int
+            The new rows are lo, ..., hi - 1.
+        """
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
-        """Return the numbers that the kernels take after the arrays."""
+        """Return what the kernels take after the arrays.
+
+        Parameters
+        ----------
+        lr : float
+            Learning rate of this step.
+        keep : float
+            Factor on the row before the step.
+        step : int
+            Number of this step, from 1.
+        d : int
+            Components of a row.
+        dtype : dtype
+            Work dtype.
+
+        Returns
+        -------
+        tuple
+            Numbers in the work dtype, and small arrays.
+        """
         raise NotImplementedError
 
     def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
@@ -82,7 +135,7 @@ class Solver(BaseEstimator):
         dense : bool
             Whether `w` is a parameter of the head rather than rows of a table.
         xp : module
-            numpy or cupy.
+            The array library, numpy or cupy.
 
         Returns
         -------
@@ -94,7 +147,25 @@ class Solver(BaseEstimator):
         raise NotImplementedError
 
     def step(self, table, state, grad, *, lr, keep, step, backend):
-        """Step the listed rows of a table in place, by the backend's kernel where it has one."""
+        """Step the listed rows of a table in place, by the backend's kernel where it has one.
+
+        Parameters
+        ----------
+        table : ParamTable
+            The table.
+        state : dict of str to RowArray
+            Its state.
+        grad : SparseRowGradient or PendingRowGradient
+            The listed rows and their gradients.
+        lr : float
+            Learning rate of this step.
+        keep : float
+            Factor on a listed row before the step.
+        step : int
+            Number of this step, from 1.
+        backend : Backend
+            Runs the kernel.
+        """
         w, d = table.values, table.d
         if self.name in backend.row_updates:
             arrays = [w, *(state[slot].values for slot in self.slots)]
@@ -112,7 +183,25 @@ class Solver(BaseEstimator):
             state[slot].values[at] = rows
 
     def step_dense(self, param, state, g, *, lr, keep, step, xp):
-        """Step a parameter of the head in place."""
+        """Step a parameter of the head in place.
+
+        Parameters
+        ----------
+        param : ndarray of shape (n, d)
+            The parameter.
+        state : dict of str to ndarray
+            Its state.
+        g : ndarray of shape (n, d)
+            Its gradient.
+        lr : float
+            Learning rate of this step.
+        keep : float
+            Factor on the parameter before the step.
+        step : int
+            Number of this step, from 1.
+        xp : module
+            The array library, numpy or cupy.
+        """
         param[...], new = self.rule(
             param, g, state, lr=lr, keep=keep, step=step, d=param.shape[1], dense=True, xp=xp
         )

@@ -87,13 +87,11 @@ class LazyAdam(Solver):
         return every[at : at + 1]
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
-        """Return (keep, lr, corrections, beta_1, 1 - beta_1, beta_2, 1 - beta_2, eps)."""
         b1, b2, t = self.beta_1, self.beta_2, dtype.type
         return (t(keep), t(lr), self._sizes(step, dtype), t(b1), t(1 - b1), t(b2), t(1 - b2),
                 t(self.eps))  # fmt: skip
 
     def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
-        """Return new rows and new slots."""
         b1, b2, t = self.beta_1, self.beta_2, w.dtype.type
         m = t(b1) * slots["m"] + t(1 - b1) * g
         v = t(b2) * slots["v"] + t(1 - b2) * (g * g)

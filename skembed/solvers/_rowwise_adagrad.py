@@ -35,12 +35,10 @@ class RowwiseAdagrad(Adagrad):
     slots = {"sum_sq": "row"}
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
-        """Return (keep, lr, eps, 1 / d)."""
         return (*super().kernel_args(lr=lr, keep=keep, step=step, d=d, dtype=dtype),
                 dtype.type(1 / d))  # fmt: skip
 
     def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
-        """Return new rows and new slots."""
         s = slots["sum_sq"] + (g * g).sum(axis=1, keepdims=True) * w.dtype.type(1 / d)
         root = xp.sqrt(s) + w.dtype.type(self.eps)
         size = xp.divide(lr, root, out=xp.zeros_like(root), where=root > 0)

@@ -29,9 +29,7 @@ class SGD(Solver):
         self.clip_norm = clip_norm
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
-        """Return (keep, lr)."""
         return dtype.type(keep), dtype.type(lr)
 
     def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
-        """Return new rows and new slots."""
         return keep * w - lr * g, {}

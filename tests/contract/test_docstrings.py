@@ -17,22 +17,25 @@ CLASSES = {name: obj for name, obj in OBJECTS.items() if inspect.isclass(obj)}
 
 
 def own_methods(klass):
-    """Public methods and properties that skembed itself defines, not those of scikit-learn."""
-    return {
-        name
-        for base in klass.__mro__
-        if base.__module__.split(".")[0] == "skembed"
-        for name, member in vars(base).items()
-        if not name.startswith("_")
-        and (callable(member) or hasattr(member, "__get__"))
-        # request methods are made and documented by scikit-learn
-        and not (name.startswith("set_") and name.endswith("_request"))
-    }
+    """Public methods and properties that skembed itself defines, as dotted names.
+
+    An override without a docstring of its own inherits that of the method it overrides.
+    """
+    found = {}
+    for base in reversed(klass.__mro__):
+        if base.__module__.split(".")[0] != "skembed":
+            continue
+        for name, member in vars(base).items():
+            if name.startswith("_") or not (callable(member) or hasattr(member, "__get__")):
+                continue
+            if name.startswith("set_") and name.endswith("_request"):
+                continue  # request methods are made and documented by scikit-learn
+            if member.__doc__ or name not in found:
+                found[name] = f"{base.__module__}.{base.__qualname__}.{name}"
+    return found.values()
 
 
-DOCUMENTED = sorted(
-    [*OBJECTS, *(f"{name}.{method}" for name in CLASSES for method in own_methods(CLASSES[name]))]
-)
+DOCUMENTED = sorted({*OBJECTS, *(m for klass in CLASSES.values() for m in own_methods(klass))})
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
