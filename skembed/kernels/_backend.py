@@ -91,7 +91,8 @@ class Backend:
         else:
             largest = np.zeros(n)
             np.maximum.at(largest, owner, x)
-            norm = largest * np.sqrt(np.bincount(owner, (x / largest[owner]) ** 2, n))
+            share = np.divide(x, largest[owner], out=np.zeros(nnz), where=x > 0)
+            norm = largest * np.sqrt(np.bincount(owner, share**2, n))
         return np.divide(1, norm, out=np.zeros(n), where=norm > 0).astype(data.dtype)
 
     def start_uniform(self, seed, columns, limit, d, out):

@@ -15,7 +15,7 @@ LONGEST = 1 << 20  # steps after which a bias correction counts as 1
 def _corrections(beta_1, beta_2, dtype):
     """Bias corrections sqrt(1 - b2^n) / (1 - b1^n) for n = 1, 2, ... until they are 1."""
     slow = max(beta_1, beta_2)
-    n = 1 if slow == 0 else int(np.ceil(np.log(np.finfo(np.float64).eps / 2) / np.log(slow)))
+    n = 1 if slow == 0 else int(np.ceil(np.log(np.finfo(np.float64).eps / 4) / np.log(slow)))
     n = np.arange(1, min(max(n, 1), LONGEST) + 1)
     out = (np.sqrt(1 - beta_2**n) / (1 - beta_1**n)).astype(dtype)
     out.flags.writeable = False

@@ -58,6 +58,7 @@ class CPUBackend(Backend):
         """Cut the trainable rows into one id range a thread, with about equal occurrences."""
         sample = np.sort(indices[:: max(1, len(indices) // 20_000)])
         sample = sample[sample < n_trainable]
+        self.inner = []
         if self.n_jobs > 1 and len(sample):
             cuts = len(sample) * np.arange(1, self.n_jobs) // self.n_jobs
             self.inner = sample[cuts].tolist()

@@ -1,0 +1,163 @@
+"""Every operation of every backend against the array code of the base class.
+
+The array code itself is compared with the loops of the reference in tests/models and
+tests/training.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skembed.core import CSRBatch, FeatureIndex, PendingRowGradient, RowArray
+from skembed.kernels import Backend, get_backend
+from skembed.kernels.cpu import _backend
+
+RTOL = {np.float64: 1e-12, np.float32: 2e-6}
+POOLINGS = ("sum", "mean", "sqrtn")
+
+
+def random_csr(rng, n, n_columns, dtype, *, values="normal", density=6):
+    """CSR arrays with duplicates, empty rows and unsorted rows; no zero is stored."""
+    sizes = rng.integers(0, 2 * density, n) * (rng.random(n) > 0.2)
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    indices = (rng.zipf(1.4, indptr[-1]) % n_columns).astype(np.int32)
+    data = rng.normal(size=len(indices)) if values == "normal" else np.ones(len(indices))
+    return indptr, indices, data.astype(dtype)
+
+
+def random_table(rng, n_rows, d, dtype):
+    table = RowArray(n_rows, d, dtype)
+    table.values[:, :d] = rng.normal(size=(n_rows, d))
+    return table.values
+
+
+@pytest.fixture(params=[1, 3])
+def backend(request, monkeypatch):
+    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    with get_backend(request.param) as cpu:
+        yield cpu
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("d", [1, 8, 10, 33])
+@pytest.mark.parametrize("n_columns", [1, 7, 5000])
+def test_batch_operations(backend, dtype, d, n_columns):
+    rng = np.random.default_rng(d + n_columns)
+    plain = Backend()
+    indptr, indices, data = random_csr(rng, 90, n_columns, dtype)
+    table = random_table(rng, n_columns, d, dtype)
+    close = dict(rtol=RTOL[dtype], atol=20 * RTOL[dtype])
+    for n_trainable in (n_columns, n_columns // 2, 0):
+        backend.prepare(indices, n_trainable)
+        for pooling in POOLINGS:
+            scale = plain.scale(indptr, data, pooling)
+            rows = rng.permutation(90)[:50]
+            batch = CSRBatch(indptr, indices, data, rows, scale[rows])
+            want, groups = plain.forward_and_group(batch, table, n_trainable)
+            pooled, got = backend.forward_and_group(batch, table, n_trainable)
+            np.testing.assert_allclose(pooled, want, **close)
+            assert np.array_equal(got.ids, groups.ids)
+            assert np.array_equal(got.starts, groups.starts)
+            assert np.array_equal(got.coef, groups.coef)
+            assert np.array_equal(got.keys & 0xFFFFFFFF, groups.keys & 0xFFFFFFFF)
+            assert (got.ids < n_trainable).all()
+            d_pooled = random_table(rng, 50, d, dtype)
+            want = plain.bag_backward(groups, d_pooled)
+            np.testing.assert_allclose(backend.bag_backward(got, d_pooled), want, **close)
+            np.testing.assert_allclose(
+                backend.forward(batch, table), plain.forward(batch, table), **close
+            )
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 25), st.integers(1, 40), st.booleans())
+@settings(max_examples=60)
+def test_matrix_operations(seed, n, n_columns, wide):
+    rng = np.random.default_rng(seed)
+    plain, cpu = Backend(), get_backend()
+    indptr, indices, data = random_csr(rng, n, n_columns, np.float64)
+    for matrix in (
+        sp.csr_array((data, indices, indptr), (n, n_columns)),
+        sp.csr_array((data, indices, indptr), (n, n_columns)).tocsc().tocsr(),  # canonical
+    ):
+        matrix.data[rng.random(len(matrix.data)) < 0.2] = 0
+        x = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+        assert cpu.scan(*x[:2]) == plain.scan(*x[:2])
+        for pooling in POOLINGS:
+            np.testing.assert_allclose(
+                cpu.scale(x[0], x[2], pooling), plain.scale(x[0], x[2], pooling), rtol=1e-13
+            )
+    n_features = 2**40 if wide else n_columns
+    rows = np.flatnonzero(rng.random(n) < 0.7)
+    want, got = plain.count(*x, rows, n_features), cpu.count(*x, rows, n_features)
+    assert all(np.array_equal(a, b) for a, b in zip(want, got, strict=True))
+    index = FeatureIndex(n_features).observe(*want, min_count=2, padding=np.array([0]))
+    want, got = plain.map_columns(*x, index), cpu.map_columns(*x, index)
+    assert all(np.array_equal(a, b) for a, b in zip(want, got, strict=True))
+    assert got[1].dtype == np.int32
+
+
+def test_nothing_is_copied_where_nothing_is_left_out():
+    indptr, indices = np.array([0, 2, 3]), np.array([0, 2, 2])
+    data = np.ones(3)
+    index = FeatureIndex(3).observe(np.array([0, 2]), np.array([1, 2]))
+    for backend in (Backend(), get_backend()):
+        new_indptr, rows, new_data = backend.map_columns(indptr, indices, data, index)
+        assert new_indptr is indptr
+        assert new_data is data
+        assert rows.tolist() == [0, 1, 1]
+
+
+@given(st.integers(0, 2**31 - 1), st.lists(st.integers(0, 2**40), max_size=30), st.integers(1, 20))
+@settings(max_examples=40)
+def test_starting_values_are_the_same_bits(seed, columns, d):
+    columns = np.array(columns, dtype=np.int64)
+    want, got = np.zeros((2, len(columns), d))
+    Backend().start_uniform(seed, columns, 0.1, d, want)
+    get_backend().start_uniform(seed, columns, 0.1, d, got)
+    assert np.array_equal(want, got)
+
+
+def test_large_and_tiny_values_have_a_pooling_factor():
+    indptr, data = np.array([0, 2, 4, 4]), np.array([1e200, 1e200, 1e-200, -1e-200])
+    for backend in (Backend(), get_backend()):
+        scale = backend.scale(indptr, data, "sqrtn")
+        np.testing.assert_allclose(scale * [1e200, 1e-200, 1], [0.5**0.5, 0.5**0.5, 0])
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_summed_gradients_do_not_depend_on_threads(pooling, monkeypatch):
+    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    rng = np.random.default_rng(0)
+    indptr, indices, data = random_csr(rng, 200, 1000, np.float32)
+    table, d_pooled = (
+        random_table(rng, 1000, 10, np.float32),
+        random_table(rng, 200, 10, np.float32),
+    )
+    results = set()
+    for n_jobs in (1, 2, 3, 4):
+        with get_backend(n_jobs) as backend:
+            backend.prepare(indices, 900)
+            scale = backend.scale(indptr, data, pooling)
+            batch = CSRBatch(
+                indptr, indices, data, rng.permutation(200) * 0 + np.arange(200), scale
+            )
+            pooled, groups = backend.forward_and_group(batch, table, 900)
+            g = PendingRowGradient(groups, d_pooled, table.shape).sum(backend)
+            results.add((pooled.tobytes(), g.indices.tobytes(), g.values.tobytes()))
+    assert len(results) == 1
+
+
+def test_many_columns_need_more_passes_of_the_sort():
+    n_rows = (1 << 24) + 5
+    indices = np.array([n_rows - 1, 3, 1 << 23, 3, 1 << 12, n_rows - 1], np.int32)
+    data = np.arange(6.0)
+    batch = CSRBatch(np.array([0, 3, 6]), indices, data, np.array([1, 0]), np.ones(2))
+    table = np.broadcast_to(np.zeros(8), (n_rows, 8))
+    table = np.lib.stride_tricks.as_strided(np.zeros(8), (n_rows, 8), (0, 8))
+    with get_backend() as backend:
+        _, groups = backend.forward_and_group(batch, table, n_rows)
+        assert groups.ids.tolist() == [3, 1 << 12, 1 << 23, n_rows - 1]
+        assert groups.coef.tolist() == [3, 1, 4, 2, 5, 0]
+        assert groups.starts.tolist() == [0, 2, 3, 4, 6]
