@@ -64,7 +64,9 @@ class FeatureIndex:
             The new index. Old trainable rows keep their place, old frozen rows move up by the
             number of new trainable rows.
         """
-        every = np.union1d(self.columns, columns).astype(self.columns.dtype)
+        every = np.concatenate([self.columns, columns]).astype(self.columns.dtype)
+        every.sort(kind="stable")  # merges the two runs
+        every = every[np.diff(every, prepend=-1) > 0]
         total = np.zeros(len(every), np.int64)
         total[np.searchsorted(every, self.columns)] = self.counts
         total[np.searchsorted(every, columns)] += counts

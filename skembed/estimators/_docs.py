@@ -17,7 +17,7 @@ solver : str or Solver, default="adagrad"
     :mod:`skembed.solvers`, whose parameters then can be searched as ``solver__beta_1``.
 
 learning_rate_init : float or None, default=None
-    Learning rate; None is the solver's own (Adagrad .05, LazyAdam .003, SGD .5).
+    Learning rate; None is the solver's own (Adagrad .05, LazyAdam .003, SGD 2).
 
 weight_decay : float, default=0.0
     Decoupled decay: a row of the batch is multiplied by 1 - learning rate * weight_decay before

@@ -23,7 +23,7 @@ class SGD(Solver):
     """
 
     name = "sgd"
-    default_learning_rate = 0.5
+    default_learning_rate = 2.0
 
     def __init__(self, clip_norm=None):
         self.clip_norm = clip_norm
