@@ -7,7 +7,7 @@ from skembed.core import SHUFFLE, FeatureIndex, stream
 from skembed.losses import LOSSES
 from skembed.models import ArrayStart, BagLinear
 from skembed.solvers import SOLVERS
-from skembed.training import FitProblem, FitState, TrainingRows, transforms_of
+from skembed.training import FitProblem, FitState, Schedule, TrainingRows, transforms_of
 
 N_OUTPUTS = {"log_loss": 1, "softmax": 3, "squared_error": 2}
 
@@ -45,7 +45,7 @@ class Line:
         self.backend, self.X, self.y = backend, X, y
         solver = SOLVERS.resolve(solver)
         self.problem = FitProblem(
-            BagLinear(), LOSSES[loss](), solver, transforms_of(solver), lr, weight_decay,
+            BagLinear(), LOSSES[loss](), solver, transforms_of(solver), Schedule(lr), weight_decay,
             batch_size, shuffle,
         )  # fmt: skip
         weight = np.ones(n) if weight is None else weight
@@ -58,7 +58,7 @@ class Line:
         self.start = rng.normal(size=(n_features, d))
         params = self.problem.model.init_params(d, rng.normal(size=N_OUTPUTS[loss]), dtype)
         params["coef"][:] = rng.normal(size=params["coef"].shape)
-        self.state = FitState(seed, FeatureIndex(n_features), params, solver)
+        self.state = FitState(seed, FeatureIndex(n_features), params, solver, lr)
         self.state.grow(index, ArrayStart(self.start), solver, backend)
         mapped = backend.map_columns(*csr, index)
         scale = backend.scale(mapped[0], mapped[2], pooling)

@@ -74,55 +74,83 @@ def gradients(params, X, rows, y, weight, *, pooling, loss, active, frozen):
 
 
 class ReferenceSolver:
-    """One step on listed rows, row by row and coordinate by coordinate."""
+    """One step, row by row and coordinate by coordinate.
 
-    def __init__(self, name, lr, *, weight_decay=0.0, eps=None, b1=0.9, b2=0.999, scope="row"):
-        self.name, self.lr, self.decay, self.b1, self.b2, self.scope = (
-            name, lr, weight_decay, b1, b2, scope,
-        )  # fmt: skip
-        self.eps = {"lazy_adam": 1e-8}.get(name, 1e-10) if eps is None else eps
+    `decay_scope` "all" decays every trainable row at every step; "adamw" also moves every row.
+    """
+
+    def __init__(
+        self, name, lr, *, weight_decay=0.0, eps=None, b1=0.9, b2=0.999, bias="row",
+        decay_scope="touched", momentum=0.0, nesterov=False, beta=1.0, l1=0.0, l2=0.0,
+    ):  # fmt: skip
+        self.name, self.lr, self.decay, self.decay_scope = name, lr, weight_decay, decay_scope
+        self.b1, self.b2, self.bias = b1, b2, bias
+        self.momentum, self.nesterov = momentum, nesterov
+        self.beta, self.l1, self.l2 = beta, l1, l2
+        self.eps = {"lazy_adam": 1e-8, "adamw": 1e-8}.get(name, 1e-10) if eps is None else eps
         self.state = {}
 
-    def step(self, key, w, g, listed, t, *, dense=False, decay=True):
+    def step(self, key, w, g, listed, t, *, trainable=None, dense=False):
         """Step the listed rows of w (n, d) in place; `key` names the array."""
+        lr = self.lr(t) if callable(self.lr) else self.lr
         if key not in self.state:
             start = 1e-6 if key == "intercept" and "adagrad" in self.name else 0.0
-            self.state[key] = {
-                "s": np.full_like(w, start),
-                "m": np.zeros_like(w),
-                "n": np.zeros(len(w), int),
-            }
-        state, lr = self.state[key], self.lr
-        for j in np.flatnonzero(listed):
-            state["n"][j] += 1
-            if decay:
+            zeros = np.zeros_like(w)
+            self.state[key] = {"s": zeros + start, "m": zeros.copy(), "n": np.zeros(len(w), int)}
+            if self.name == "ftrl":
+                l1, l2 = self._penalties(key)
+                self.state[key]["m"] = -w * (self.beta / lr + l2) - np.sign(w) * l1
+        every = np.ones(len(w), bool) if trainable is None else trainable
+        decays = every if self.decay_scope == "all" or self.name == "adamw" else listed
+        moves = every if self.name == "adamw" else listed
+        state = self.state[key]
+        for j in range(len(w)):
+            if decays[j] and key != "intercept":
                 w[j] *= 1 - lr * self.decay
-            for k in range(w.shape[1]):
-                w[j, k] -= self._move(state, g, j, k, t, dense)
+            if moves[j]:
+                state["n"][j] += 1
+                for k in range(w.shape[1]):
+                    self._move(state, w, g, j, k, t, lr, key, dense)
 
-    def _move(self, state, g, j, k, t, dense):
-        lr, eps, s, m = self.lr, self.eps, state["s"], state["m"]
+    def _penalties(self, key):
+        return (0.0, 0.0) if key == "intercept" else (self.l1, self.l2)
+
+    def _move(self, state, w, g, j, k, t, lr, key, dense):
+        s, m, x = state["s"], state["m"], g[j, k]
         if self.name == "sgd":
-            return lr * g[j, k]
-        if self.name == "adagrad":
-            s[j, k] += g[j, k] ** 2
-            root = np.sqrt(s[j, k]) + eps
-            return lr * g[j, k] / root if root else 0.0
-        if self.name == "rowwise_adagrad":
+            m[j, k] = self.momentum * m[j, k] + x
+            ahead = x + self.momentum * m[j, k] if self.nesterov else m[j, k]
+            w[j, k] -= lr * (ahead if self.momentum else x)
+        elif self.name == "adagrad":
+            s[j, k] += x**2
+            root = np.sqrt(s[j, k]) + self.eps
+            w[j, k] -= lr * x / root if root else 0.0
+        elif self.name == "rowwise_adagrad":
             if k == 0:
                 s[j, :] += (g[j] ** 2).mean()
-            root = np.sqrt(s[j, k]) + eps
-            return lr * g[j, k] / root if root else 0.0
-        b1, b2 = self.b1, self.b2
-        m[j, k] = b1 * m[j, k] + (1 - b1) * g[j, k]
-        s[j, k] = b2 * s[j, k] + (1 - b2) * g[j, k] ** 2
-        n = state["n"][j] if self.scope == "row" or dense else t
-        if dense:
-            m_hat, v_hat = m[j, k] / (1 - b1**n), s[j, k] / (1 - b2**n)
-            return lr * m_hat / (np.sqrt(v_hat) + eps)
-        size = lr * np.sqrt(1 - b2**n) / (1 - b1**n)
-        root = np.sqrt(s[j, k]) + eps
-        return size * m[j, k] / root if root else 0.0
+            root = np.sqrt(s[j, k]) + self.eps
+            w[j, k] -= lr * x / root if root else 0.0
+        elif self.name == "ftrl":
+            l1, l2 = self._penalties(key)
+            n_old, s[j, k] = s[j, k], s[j, k] + x**2
+            m[j, k] += x - (np.sqrt(s[j, k]) - np.sqrt(n_old)) / lr * w[j, k]
+            z = m[j, k]
+            shrunk = np.sign(z) * max(abs(z) - l1, 0)
+            w[j, k] = -shrunk / ((self.beta + np.sqrt(s[j, k])) / lr + l2)
+        else:
+            self._adam(state, w, x, j, k, t, lr, dense)
+
+    def _adam(self, state, w, x, j, k, t, lr, dense):
+        b1, b2, s, m = self.b1, self.b2, state["s"], state["m"]
+        m[j, k] = b1 * m[j, k] + (1 - b1) * x
+        s[j, k] = b2 * s[j, k] + (1 - b2) * x**2
+        n = state["n"][j] if self.bias == "row" and self.name == "lazy_adam" else t
+        if dense or self.name == "adamw":
+            m_hat, root = m[j, k] / (1 - b1**n), np.sqrt(s[j, k] / (1 - b2**n)) + self.eps
+            w[j, k] -= lr * m_hat / root if root else 0.0
+        else:
+            size, root = lr * np.sqrt(1 - b2**n) / (1 - b1**n), np.sqrt(s[j, k]) + self.eps
+            w[j, k] -= size * m[j, k] / root if root else 0.0
 
 
 def fit(params, X, y, weight, orders, *, batch_size, pooling, loss, solver, active, frozen):
@@ -138,10 +166,9 @@ def fit(params, X, y, weight, orders, *, batch_size, pooling, loss, solver, acti
             )
             t += 1
             every = np.ones(len(W), bool)
-            solver.step("table", E, dE, counts > 0, t)
+            solver.step("table", E, dE, counts > 0, t, trainable=active & ~frozen)
             solver.step("coef", W, dW, every, t, dense=True)
-            column = b[:, None]
-            solver.step("intercept", column, db[:, None], every, t, dense=True, decay=False)
+            solver.step("intercept", b[:, None], db[:, None], every, t, dense=True)
             losses.append((value, sum(weight[i] for i in rows)))
         values, weights = zip(*losses, strict=True)
         curve.append(np.average(values, weights=weights))

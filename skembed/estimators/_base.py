@@ -20,6 +20,7 @@ from skembed.training import (
     FitProblem,
     FitState,
     Plateau,
+    Schedule,
     TrainingDiverged,
     TrainingRows,
     fit_epochs,
@@ -185,7 +186,7 @@ class BaseEmbedding(CallbackSupportMixin, FittedBag):
             loss=target.loss,
             solver=solver,
             transforms=transforms_of(solver),
-            learning_rate=self._rate(solver),
+            schedule=Schedule(self._rate(solver)),
             weight_decay=float(self.weight_decay),
             batch_size=int(size),
             shuffle=self.shuffle and not partial,
@@ -210,7 +211,7 @@ class BaseEmbedding(CallbackSupportMixin, FittedBag):
             problem = self._problem(target, len(rows), partial=False)
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:
                 state = self._begin(X, codes, weights, rows, target, problem, backend, old)
-                state.learning_rate = problem.learning_rate
+                state.learning_rate = problem.schedule.initial
                 data = self._rows_of(X, codes, weights, rows, state, backend)
                 hooks = EpochHooks(
                     self,
@@ -273,7 +274,7 @@ class BaseEmbedding(CallbackSupportMixin, FittedBag):
                     state = self._state
                     self._check_same_solver(state, problem)
                     self._observe(state, X, rows, problem, backend)
-                state.learning_rate = problem.learning_rate
+                state.learning_rate = problem.schedule.initial
                 data = self._rows_of(X, codes, weights, rows, state, backend)
                 backend.prepare(data.indices, state.params["table"].n_trainable)
                 vars(self).update(self._fitted_attributes(state, target))
@@ -312,7 +313,13 @@ class BaseEmbedding(CallbackSupportMixin, FittedBag):
         intercept = target.loss.start(codes[rows], w, target.n_outputs)
         d = self._width(index.n_rows, target.n_outputs)
         params = problem.model.init_params(d, intercept, X.data.dtype)
-        state = FitState(self._seed(), FeatureIndex(X.shape[1]), params, problem.solver)
+        state = FitState(
+            self._seed(),
+            FeatureIndex(X.shape[1]),
+            params,
+            problem.solver,
+            problem.schedule.initial,
+        )
         self._grow(state, index, problem, backend)
         return state
 

@@ -117,18 +117,21 @@ class Backend:
         return out
 
     def forward_and_group(self, batch, table, n_trainable):
-        """Return the pooled rows and the `Groups` of the same batch, without frozen rows.
+        """Return the pooled rows and the `Groups` of the same batch.
 
         Neither needs the other, so that one hand-over to the threads does both.
         """
+        return self.forward(batch, table), self.group(batch, n_trainable)
+
+    def group(self, batch, n_trainable):
+        """Return the `Groups` of a batch, without frozen rows."""
         at, source = self._occurrences(batch)
         ids = batch.indices[at]
         order = np.argsort(ids, kind="stable")
         order = order[ids[order] < n_trainable]
         ids, starts = np.unique(ids[order], return_index=True)
         keys = (batch.indices[at][order].astype(np.int64) << 32) | source[order]
-        groups = Groups(ids, np.append(starts, len(order)), keys, batch.data[at][order])
-        return self.forward(batch, table), groups
+        return Groups(ids, np.append(starts, len(order)), keys, batch.data[at][order])
 
     def d_pooled(self, b, width, dtype):
         """Return work space for the gradient of the pooled rows; columns of padding are zero."""
@@ -149,3 +152,37 @@ class Backend:
     def count_updates(self, n_updates, ids):
         """Add one to n_updates[ids]."""
         n_updates[ids] += 1
+
+    # ---------------------------------------------------------------- rows that missed steps
+    def catch_up_decay(self, ids, table, last, now, decay):
+        """Multiply each listed row by decay[last], and set last = now."""
+        table[ids] *= decay[last[ids, 0]].astype(table.dtype)[:, None]
+        last[ids] = now
+
+    def catch_up_adam(self, ids, table, m, v, last, now, *factors):
+        """Make up for the missed Adam steps of the listed rows, and set last = now.
+
+        w = decay w - m (size_1 / (sqrt(v) + eps_1) + size_2 / (sqrt(v) + eps_2)),
+        m = m_keep m, v = v_keep v; `factors` are decay, m_keep, v_keep, size_1, eps_1, size_2 and
+        eps_2, each an array by last.
+        """
+        rows = (f[last[ids, 0]].astype(table.dtype)[:, None] for f in factors)
+        a, c, d, size_1, eps_1, size_2, eps_2 = rows
+        root = np.sqrt(v[ids])
+        move = np.zeros_like(root)
+        for size, eps in ((size_1, eps_1), (size_2, eps_2)):
+            move += np.divide(size, root + eps, out=np.zeros_like(root), where=root + eps > 0)
+        table[ids] = a * table[ids] - m[ids] * move
+        m[ids] *= c
+        v[ids] *= d
+        last[ids] = now
+
+    def mark(self, ids, last, now):
+        """Set last[ids] = now."""
+        last[ids] = now
+
+    def limit_norm(self, ids, table, bound):
+        """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
+        norms = np.linalg.norm(table[ids].astype(np.float64), axis=1)
+        factor = np.minimum(1, np.divide(bound, norms, out=np.ones_like(norms), where=norms > 0))
+        table[ids] *= factor.astype(table.dtype)[:, None]

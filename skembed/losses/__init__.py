@@ -1,8 +1,23 @@
 """Losses over raw predictions."""
 
-from ._base import LOSSES, Loss
+from ._base import LOSSES as LOSSES
+from ._base import Loss as Loss
+from ._hinge import Hinge
+from ._huber import Huber
 from ._log import LogLoss
+from ._poisson import Poisson
+from ._quantile import Quantile
 from ._softmax import Softmax
 from ._squared import SquaredError
+from ._squared_hinge import SquaredHinge
 
-__all__ = ["LOSSES", "LogLoss", "Loss", "Softmax", "SquaredError"]
+__all__ = [
+    "Hinge",
+    "Huber",
+    "LogLoss",
+    "Poisson",
+    "Quantile",
+    "Softmax",
+    "SquaredError",
+    "SquaredHinge",
+]

@@ -13,7 +13,51 @@ class Loss(BaseEstimator):
     Raw predictions are class-major, shape (n_outputs, b): sums over few outputs are then long
     vector operations. Values and gradients are those of the weighted mean over the batch,
     ``sum(w * loss) / sum(w)``; losses of several outputs of one row are summed.
+
+    Attributes
+    ----------
+    targets : {"classes", "numbers"}
+        What the targets are.
+    probabilities : bool
+        Whether `inverse_link` gives probabilities.
     """
+
+    targets = None
+    probabilities = False
+    _parameter_constraints = {}
+
+    def check(self, y):
+        """Check that the loss is defined for the targets.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,) or (n, n_outputs)
+            Encoded targets of the rows that count.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+
+    def start(self, y, sample_weight, n_outputs):
+        """Return the constant raw prediction to begin with.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,) or (n, n_outputs), or SciPy sparse indicator
+            Encoded targets; never densified.
+        sample_weight : ndarray of shape (n,) or None
+            Weights with a positive sum; None weighs all rows alike.
+        n_outputs : int
+            Number of outputs.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs,), dtype float64
+            The raw predictions.
+        """
+        raise NotImplementedError
 
     def value_and_gradient(self, y, raw, sample_weight, xp):
         """Return the weighted mean loss and its gradient.
@@ -27,7 +71,7 @@ class Loss(BaseEstimator):
         sample_weight : ndarray of shape (b,) or None
             Weights with a positive sum; None weighs all rows alike.
         xp : module
-            numpy or cupy.
+            The array library, numpy or cupy.
 
         Returns
         -------
@@ -39,23 +83,32 @@ class Loss(BaseEstimator):
         raise NotImplementedError
 
     def inverse_link(self, raw, xp):
-        """Return predictions on the scale of the target, shape (n_outputs, b)."""
-        raise NotImplementedError
+        """Return predictions on the scale of the targets; without a link these are `raw` itself.
 
-    def start(self, y, sample_weight, n_outputs):
-        """Return the constant raw prediction to begin with, shape (n_outputs,), float64."""
-        raise NotImplementedError
+        Parameters
+        ----------
+        raw : ndarray of shape (n_outputs, b)
+            Raw predictions; not changed.
+        xp : module
+            The array library, numpy or cupy.
 
-    @staticmethod
-    def share(sample_weight, raw, xp):
-        """Return the share of each row in the mean: one number or shape (b,)."""
-        if sample_weight is None:
-            return 1 / raw.shape[1]
-        return (sample_weight / sample_weight.sum(dtype=xp.float64)).astype(raw.dtype)
+        Returns
+        -------
+        ndarray of shape (n_outputs, b)
+            The predictions, in the dtype of `raw`.
+        """
+        return raw
 
-    @staticmethod
-    def mean(losses, share, xp):
-        """Return the weighted sum of losses per row, in float64."""
-        if isinstance(share, float):
-            return float(losses.sum(dtype=xp.float64)) * share
-        return float((losses.astype(xp.float64) * share).sum())
+
+def shares(sample_weight, raw, xp):
+    """Return the share of each row in the mean: one number or shape (b,)."""
+    if sample_weight is None:
+        return 1 / raw.shape[1]
+    return (sample_weight / sample_weight.sum(dtype=xp.float64)).astype(raw.dtype)
+
+
+def weighted_sum(losses, share, xp):
+    """Return the sum of the losses, shape (b,) or (n_outputs, b), by share, in float64."""
+    if isinstance(share, float):
+        return float(losses.sum(dtype=xp.float64)) * share
+    return float((losses.astype(xp.float64) * share).sum())

@@ -2,14 +2,26 @@
 
 import numpy as np
 
-from ._base import LOSSES, Loss
+from ._base import LOSSES
+from ._separable import ClassLoss, weights_of_sides
 
 
+@LOSSES.register("ova")
 @LOSSES.register("log_loss")
-class LogLoss(Loss):
-    """Log loss of a sigmoid: ``log(1 + exp(z)) - y z``.
+class LogLoss(ClassLoss):
+    """Log loss of independent sigmoids: ``log(1 + exp(z)) - y z``, y in {0, 1}.
 
-    The loss of two classes, y in {0, 1}; the probability is calibrated.
+    The loss of two classes with one output, of several classes one against all, and of any number
+    of labels; losses of several outputs are summed. The probability of each output is calibrated on
+    its own. Training starts at the log odds, with half a row added to each side.
+
+    See Also
+    --------
+    Softmax : Classes that exclude each other.
+
+    References
+    ----------
+    C. M. Bishop, "Pattern recognition and machine learning", Springer, 2006, section 4.3.2.
 
     Examples
     --------
@@ -20,22 +32,26 @@ class LogLoss(Loss):
     0.6931
     >>> gradient
     array([[-0.25,  0.25]])
+
+    Any number of labels; `raw` has one row a label:
+
+    >>> labels = np.array([[1, 1], [0, 1]])
+    >>> LogLoss().value_and_gradient(labels, np.zeros((2, 2)), None, np)[1]
+    array([[-0.25,  0.25],
+           [-0.25, -0.25]])
     """
 
-    def value_and_gradient(self, y, raw, sample_weight, xp):
-        """Return the weighted mean loss and its gradient with respect to `raw`."""
-        share = self.share(sample_weight, raw, xp)
-        z = raw[0]
-        target = y.astype(raw.dtype)
-        value = self.mean(xp.logaddexp(0, z) - target * z, share, xp)
-        return value, ((self.inverse_link(raw, xp) - target) * share).astype(raw.dtype, copy=False)
+    probabilities = True
+
+    def pointwise(self, target, raw, xp):
+        small = xp.exp(-xp.abs(raw))
+        losses = xp.maximum(raw, 0) + xp.log1p(small) - target * raw
+        return losses, xp.where(raw >= 0, 1, small) / (1 + small) - target
 
     def inverse_link(self, raw, xp):
-        """Return the probability of class 1, shape (1, b)."""
         small = xp.exp(-xp.abs(raw))
-        return xp.where(raw >= 0, 1 / (1 + small), small / (1 + small))
+        return xp.where(raw >= 0, 1, small) / (1 + small)
 
     def start(self, y, sample_weight, n_outputs):
-        """Return the log odds of class 1, with half a row added to each class."""
-        weight = np.bincount(y, sample_weight, 2) + 0.5
-        return np.log(weight[1:] / weight[:1])
+        true, false = weights_of_sides(y, sample_weight, n_outputs)
+        return np.log((true + 0.5) / (false + 0.5))

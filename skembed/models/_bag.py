@@ -34,10 +34,16 @@ class BagLinear:
         """Return raw predictions, shape (n_outputs, b)."""
         return self._head(params, backend.forward(batch, params["table"].values))
 
-    def forward(self, params, batch, backend):
-        """Return raw predictions and the tape that `backward` needs."""
+    def forward(self, params, batch, backend, groups=None):
+        """Return raw predictions and the tape that `backward` needs.
+
+        `groups` are those of the batch, where they are known already.
+        """
         table = params["table"]
-        pooled, groups = backend.forward_and_group(batch, table.values, table.n_trainable)
+        if groups is None:
+            pooled, groups = backend.forward_and_group(batch, table.values, table.n_trainable)
+        else:
+            pooled = backend.forward(batch, table.values)
         return self._head(params, pooled), (pooled, groups)
 
     def backward(self, params, batch, tape, d_raw, backend):

@@ -4,12 +4,13 @@ from numbers import Real
 
 from sklearn.utils._param_validation import Interval
 
-from ._base import SOLVERS, Solver
+from ._base import SOLVERS, Solver, with_row_options
 
 INTERCEPT_START = 1e-6  # its first full-batch gradient is rounding noise: no full step for that
 
 
 @SOLVERS.register("adagrad")
+@with_row_options
 class Adagrad(Solver):
     """Adagrad: ``s = s + g^2``, ``w = (1 - lr weight_decay) w - lr g / (sqrt(s) + eps)``.
 
@@ -23,8 +24,7 @@ class Adagrad(Solver):
         Added to the root. With 0 a gradient of zero moves nothing.
     initial_accumulator : float, default=0.0
         Start of s.
-    clip_norm : float or None, default=None
-        Largest Euclidean norm of the gradient of table and head together.
+    {row_options}
 
     References
     ----------
@@ -47,25 +47,41 @@ class Adagrad(Solver):
         "initial_accumulator": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, eps=1e-10, initial_accumulator=0.0, clip_norm=None):
+    def __init__(
+        self,
+        eps=1e-10,
+        initial_accumulator=0.0,
+        *,
+        clip_norm=None,
+        clip_value=None,
+        max_norm=None,
+        frequency_scaling=None,
+        decay_scope="touched",
+    ):
+        super().__init__(
+            clip_norm=clip_norm,
+            clip_value=clip_value,
+            max_norm=max_norm,
+            frequency_scaling=frequency_scaling,
+            decay_scope=decay_scope,
+        )
         self.eps = eps
         self.initial_accumulator = initial_accumulator
-        self.clip_norm = clip_norm
 
-    def init_state(self, param, name, xp):
-        state = super().init_state(param, name, xp)
+    def init_state(self, param, name, xp, lr):
+        state = super().init_state(param, name, xp, lr)
         state["sum_sq"] += self.initial_accumulator
         if name == "intercept":
             state["sum_sq"] += INTERCEPT_START
         return state
 
-    def start_rows(self, state, lo, hi):
+    def start_rows(self, table, state, lo, hi, lr):
         state["sum_sq"].values[lo:hi, : state["sum_sq"].d] = self.initial_accumulator
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
         return dtype.type(keep), dtype.type(lr), dtype.type(self.eps)
 
-    def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
+    def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         s = slots["sum_sq"] + g * g
         root = xp.sqrt(s) + w.dtype.type(self.eps)
         move = xp.divide(lr * g, root, out=xp.zeros_like(g), where=root > 0)

@@ -4,12 +4,43 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skembed.core import PendingRowGradient, Registry, RowArray
 
+from ._catch_up import DecayCatchUp
+
 SOLVERS = Registry("solver")
 POSITIVE_OR_NONE = [Interval(Real, 0, None, closed="neither"), None]
+
+ROW_OPTIONS = """
+clip_norm : float or None, default=None
+    Largest Euclidean norm of the gradient of table and head together.
+
+clip_value : float or None, default=None
+    Largest absolute value of a component of the gradient.
+
+max_norm : float or None, default=None
+    Largest Euclidean norm of a row of the table; a listed row beyond it is scaled after its step.
+
+frequency_scaling : {"inverse", "inverse_sqrt"} or None, default=None
+    Divide the gradient of a row by its occurrences in the batch, or by their root: an explicit
+    reweighting in favour of rare features.
+
+decay_scope : {"touched", "all"}, default="{decay_scope}"
+    Which rows `weight_decay` shrinks: those of the batch, or all of them at every step. The
+    latter is what decaying the whole table gives, paid for when a row is next listed and at the
+    end of an epoch.
+""".strip()
+
+
+def with_row_options(cls):
+    """Fill the shared text into the docstring of a solver; return the class."""
+    if cls.__doc__ is not None:  # None under python -OO
+        text = ROW_OPTIONS.replace("{decay_scope}", cls().decay_scope)
+        text = text.replace("\n", "\n    ").replace("\n    \n", "\n\n")
+        cls.__doc__ = cls.__doc__.replace("{row_options}", text)
+    return cls
 
 
 class Solver(BaseEstimator):
@@ -18,10 +49,14 @@ class Solver(BaseEstimator):
     A row of a table that is not listed in the gradient keeps its bits. The parameters of the head
     are stepped by the same rule, as arrays whose every row is listed.
 
+    Parameters
+    ----------
+    {row_options}
+
     Attributes
     ----------
     name : str
-        Name in the registry, and of the kernels in a backend.
+        Name of the kernels in a backend.
     default_learning_rate : float
         Used where the estimator's `learning_rate_init` is None.
     slots : dict of str to {"element", "row", "count"}
@@ -31,7 +66,28 @@ class Solver(BaseEstimator):
     name = None
     default_learning_rate = None
     slots = {}
-    _parameter_constraints = {"clip_norm": POSITIVE_OR_NONE}
+    _parameter_constraints = {
+        "clip_norm": POSITIVE_OR_NONE,
+        "clip_value": POSITIVE_OR_NONE,
+        "max_norm": POSITIVE_OR_NONE,
+        "frequency_scaling": [StrOptions({"inverse", "inverse_sqrt"}), None],
+        "decay_scope": [StrOptions({"touched", "all"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        clip_norm=None,
+        clip_value=None,
+        max_norm=None,
+        frequency_scaling=None,
+        decay_scope="touched",
+    ):
+        self.clip_norm = clip_norm
+        self.clip_value = clip_value
+        self.max_norm = max_norm
+        self.frequency_scaling = frequency_scaling
+        self.decay_scope = decay_scope
 
     def init_table_state(self, table):
         """Return the state of a table without rows.
@@ -54,7 +110,7 @@ class Solver(BaseEstimator):
             return RowArray(0, table.d, table.dtype)
         return RowArray(0, 1, table.dtype if kind == "row" else np.int32, padded=False)
 
-    def init_state(self, param, name, xp):
+    def init_state(self, param, name, xp, lr):
         """Return the state of a parameter of the head.
 
         Parameters
@@ -65,6 +121,8 @@ class Solver(BaseEstimator):
             Its name in the model.
         xp : module
             The array library, numpy or cupy.
+        lr : float
+            First learning rate.
 
         Returns
         -------
@@ -79,16 +137,43 @@ class Solver(BaseEstimator):
         }
         return {slot: make[kind]() for slot, kind in self.slots.items()}
 
-    def start_rows(self, state, lo, hi):
+    def start_rows(self, table, state, lo, hi, lr):
         """Write the state of new table rows; it is zero before.
 
         Parameters
         ----------
+        table : ParamTable
+            The table, with the starting values of the rows.
         state : dict of str to RowArray
-            State of the table.
+            Its state.
         lo, hi : int
             The new rows are lo, ..., hi - 1.
+        lr : float
+            Learning rate.
         """
+
+    def catch_up(self, table, state, weight_decay, step):
+        """Return what brings rows of a table up to date before they are read, or None.
+
+        Parameters
+        ----------
+        table : ParamTable
+            The table, up to date now.
+        state : dict of str to RowArray
+            Its state.
+        weight_decay : float
+            Decay of the fit.
+        step : int
+            Steps of the fit made before.
+
+        Returns
+        -------
+        DecayCatchUp or None
+            Lives for one epoch; None where a row that is not listed does not change.
+        """
+        if self.decay_scope == "all" and weight_decay > 0:
+            return DecayCatchUp(table)
+        return None
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
         """Return what the kernels take after the arrays.
@@ -113,7 +198,7 @@ class Solver(BaseEstimator):
         """
         raise NotImplementedError
 
-    def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
+    def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         """Return new rows and new slots.
 
         Parameters
@@ -132,8 +217,8 @@ class Solver(BaseEstimator):
             Number of this step, from 1.
         d : int
             Components of a row.
-        dense : bool
-            Whether `w` is a parameter of the head rather than rows of a table.
+        name : str
+            Name of the parameter in the model; "table" holds the rows of a table.
         xp : module
             The array library, numpy or cupy.
 
@@ -171,18 +256,19 @@ class Solver(BaseEstimator):
             arrays = [w, *(state[slot].values for slot in self.slots)]
             args = self.kernel_args(lr=lr, keep=keep, step=step, d=d, dtype=w.dtype)
             backend.update_rows(self.name, grad, arrays, args)
-            return
-        if isinstance(grad, PendingRowGradient):
-            grad = grad.sum(backend)
-        at = grad.indices
-        old = {slot: state[slot].values[at] for slot in self.slots}
-        w[at], new = self.rule(
-            w[at], grad.values, old, lr=lr, keep=keep, step=step, d=d, dense=False, xp=np
-        )
-        for slot, rows in new.items():
-            state[slot].values[at] = rows
+        else:
+            grad = grad.sum(backend) if isinstance(grad, PendingRowGradient) else grad
+            at = grad.indices
+            old = {slot: state[slot].values[at] for slot in self.slots}
+            w[at], new = self.rule(
+                w[at], grad.values, old, lr=lr, keep=keep, step=step, d=d, name="table", xp=np
+            )
+            for slot, rows in new.items():
+                state[slot].values[at] = rows
+        if self.max_norm is not None:
+            backend.limit_norm(grad.indices, w, self.max_norm)
 
-    def step_dense(self, param, state, g, *, lr, keep, step, xp):
+    def step_dense(self, param, state, g, *, name, lr, keep, step, xp):
         """Step a parameter of the head in place.
 
         Parameters
@@ -193,6 +279,8 @@ class Solver(BaseEstimator):
             Its state.
         g : ndarray of shape (n, d)
             Its gradient.
+        name : str
+            Its name in the model.
         lr : float
             Learning rate of this step.
         keep : float
@@ -203,6 +291,6 @@ class Solver(BaseEstimator):
             The array library, numpy or cupy.
         """
         param[...], new = self.rule(
-            param, g, state, lr=lr, keep=keep, step=step, d=param.shape[1], dense=True, xp=xp
+            param, g, state, lr=lr, keep=keep, step=step, d=param.shape[1], name=name, xp=xp
         )
         state.update(new)

@@ -6,23 +6,26 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._base import SOLVERS, Solver
+from ._base import SOLVERS, Solver, with_row_options
 
-LONGEST = 1 << 20  # steps after which a bias correction counts as 1
+LONGEST = 1 << 16  # steps of a row after which its bias correction stays as it is
+
+
+def correction(beta_1, beta_2, n):
+    """Bias correction sqrt(1 - b2^n) / (1 - b1^n) of step n = 1, 2, ..."""
+    return np.sqrt(1 - beta_2**n) / (1 - beta_1**n)
 
 
 @lru_cache(maxsize=8)
 def _corrections(beta_1, beta_2, dtype):
-    """Bias corrections sqrt(1 - b2^n) / (1 - b1^n) for n = 1, 2, ... until they are 1."""
-    slow = max(beta_1, beta_2)
-    n = 1 if slow == 0 else int(np.ceil(np.log(np.finfo(np.float64).eps / 4) / np.log(slow)))
-    n = np.arange(1, min(max(n, 1), LONGEST) + 1)
-    out = (np.sqrt(1 - beta_2**n) / (1 - beta_1**n)).astype(dtype)
+    """Corrections for n = 1, ..., LONGEST; read-only."""
+    out = correction(beta_1, beta_2, np.arange(1, LONGEST + 1)).astype(dtype)
     out.flags.writeable = False
     return out
 
 
 @SOLVERS.register("lazy_adam")
+@with_row_options
 class LazyAdam(Solver):
     """Adam on the rows of the batch; all other rows, and their state, keep their bits.
 
@@ -44,8 +47,7 @@ class LazyAdam(Solver):
         Added to the root of v.
     bias_correction : {"row", "global"}, default="row"
         Which steps n counts.
-    clip_norm : float or None, default=None
-        Largest Euclidean norm of the gradient of table and head together.
+    {row_options}
 
     References
     ----------
@@ -60,9 +62,7 @@ class LazyAdam(Solver):
     LazyAdam(beta_1=0.8)
     """
 
-    name = "lazy_adam"
     default_learning_rate = 0.003
-    slots = {"m": "element", "v": "element", "n_steps": "count"}
     _parameter_constraints = {
         **Solver._parameter_constraints,
         "beta_1": [Interval(Real, 0, 1, closed="left")],
@@ -71,36 +71,62 @@ class LazyAdam(Solver):
         "bias_correction": [StrOptions({"row", "global"})],
     }
 
-    def __init__(self, beta_1=0.9, beta_2=0.999, eps=1e-8, bias_correction="row", clip_norm=None):
+    def __init__(
+        self,
+        beta_1=0.9,
+        beta_2=0.999,
+        eps=1e-8,
+        bias_correction="row",
+        *,
+        clip_norm=None,
+        clip_value=None,
+        max_norm=None,
+        frequency_scaling=None,
+        decay_scope="touched",
+    ):
+        super().__init__(
+            clip_norm=clip_norm,
+            clip_value=clip_value,
+            max_norm=max_norm,
+            frequency_scaling=frequency_scaling,
+            decay_scope=decay_scope,
+        )
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.eps = eps
         self.bias_correction = bias_correction
-        self.clip_norm = clip_norm
 
-    def _sizes(self, step, dtype):
-        """Corrections by the number of steps a row has made before; one for all if global."""
-        every = _corrections(self.beta_1, self.beta_2, np.dtype(dtype))
-        if self.bias_correction == "row":
-            return every
-        at = min(step, len(every)) - 1
-        return every[at : at + 1]
+    @property
+    def name(self):
+        """Name of the kernels in a backend."""
+        return "lazy_adam" if self.bias_correction == "row" else "adam"
+
+    @property
+    def slots(self):
+        """State arrays by kind."""
+        moments = {"m": "element", "v": "element"}
+        return {**moments, "n_steps": "count"} if self.bias_correction == "row" else moments
 
     def kernel_args(self, *, lr, keep, step, d, dtype):
         b1, b2, t = self.beta_1, self.beta_2, dtype.type
-        return (t(keep), t(lr), self._sizes(step, dtype), t(b1), t(1 - b1), t(b2), t(1 - b2),
-                t(self.eps))  # fmt: skip
+        moments = t(b1), t(1 - b1), t(b2), t(1 - b2), t(self.eps)
+        if self.bias_correction == "row":
+            return (t(keep), t(lr), _corrections(b1, b2, dtype), *moments)
+        return (t(keep), t(lr * correction(b1, b2, step)), *moments)
 
-    def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
+    def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         b1, b2, t = self.beta_1, self.beta_2, w.dtype.type
         m = t(b1) * slots["m"] + t(1 - b1) * g
         v = t(b2) * slots["v"] + t(1 - b2) * (g * g)
-        n = slots["n_steps"] + 1
-        sizes = self._sizes(step, w.dtype)
-        size = t(lr) * sizes[xp.minimum(n, len(sizes)) - 1]
-        eps = t(self.eps)
-        if dense:  # torch's Adam adds eps after the correction, its SparseAdam before
-            eps = eps * xp.sqrt(1 - b2 ** n.astype(np.float64)).astype(w.dtype)
-        root = xp.sqrt(v) + eps
+        new = {"m": m, "v": v}
+        if self.bias_correction == "row":
+            n = new["n_steps"] = slots["n_steps"] + 1
+            size = t(lr) * _corrections(b1, b2, w.dtype)[xp.minimum(n, LONGEST) - 1]
+        else:
+            n, size = step, t(lr * correction(b1, b2, step))
+        eps = self.eps
+        if name != "table":  # torch's Adam adds eps after the correction, its SparseAdam before
+            eps = eps * xp.sqrt(1 - b2 ** xp.asarray(n, dtype=np.float64))
+        root = xp.sqrt(v) + xp.asarray(eps, dtype=w.dtype)
         move = xp.divide(size * m, root, out=xp.zeros_like(m), where=root > 0)
-        return t(keep) * w - move, {"m": m, "v": v, "n_steps": n}
+        return t(keep) * w - move, new

@@ -1,10 +1,11 @@
 """Adagrad, one accumulator per row."""
 
 from ._adagrad import Adagrad
-from ._base import SOLVERS
+from ._base import SOLVERS, with_row_options
 
 
 @SOLVERS.register("rowwise_adagrad")
+@with_row_options
 class RowwiseAdagrad(Adagrad):
     """Adagrad with one accumulator a row.
 
@@ -17,8 +18,7 @@ class RowwiseAdagrad(Adagrad):
         Added to the root. With 0 a gradient of zero moves nothing.
     initial_accumulator : float, default=0.0
         Start of s.
-    clip_norm : float or None, default=None
-        Largest Euclidean norm of the gradient of table and head together.
+    {row_options}
 
     References
     ----------
@@ -38,7 +38,7 @@ class RowwiseAdagrad(Adagrad):
         return (*super().kernel_args(lr=lr, keep=keep, step=step, d=d, dtype=dtype),
                 dtype.type(1 / d))  # fmt: skip
 
-    def rule(self, w, g, slots, *, lr, keep, step, d, dense, xp):
+    def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         s = slots["sum_sq"] + (g * g).sum(axis=1, keepdims=True) * w.dtype.type(1 / d)
         root = xp.sqrt(s) + w.dtype.type(self.eps)
         size = xp.divide(lr, root, out=xp.zeros_like(root), where=root > 0)

@@ -36,32 +36,39 @@ def _total(grads):
     return total
 
 
-def _step(problem, state, data, rows, backend):
+def _step(problem, state, data, rows, backend, missed):
     """Make one step on the given rows; return the mean loss and the weight of the batch."""
-    params, solver = state.params, problem.solver
+    params, solver, step = state.params, problem.solver, state.step + 1
     batch = CSRBatch(data.indptr, data.indices, data.data, rows, data.scale[rows])
     weight = None if data.sample_weight is None else data.sample_weight[rows]
-    raw, tape = problem.model.forward(params, batch, backend)
+    groups = None
+    if missed is not None:
+        groups = backend.group(batch, params["table"].n_trainable)
+        missed.bring(groups.ids, backend)
+    raw, tape = problem.model.forward(params, batch, backend, groups)
     value, d_raw = problem.loss.value_and_gradient(data.y[rows], raw, weight, np)
     grads = problem.model.backward(params, batch, tape, d_raw, backend)
     if not math.isfinite(value):
         raise FloatingPointError("the loss")
-    if not math.isfinite(problem.learning_rate * _total(grads)):
+    lr = problem.schedule.rate(step)
+    if not math.isfinite(lr * _total(grads)):
         raise FloatingPointError("the gradient")
     if problem.transforms:
         grads["table"] = grads["table"].sum(backend)
     for transform in problem.transforms:
         grads = transform(grads)
-    state.step += 1
-    lr = problem.learning_rate
     for name, g in grads.items():
         decay = problem.weight_decay if name in problem.model.decayed else 0.0
-        rates = dict(lr=lr, keep=1 - lr * decay, step=state.step)
+        rates = dict(lr=lr, keep=1 - lr * decay, step=step)
         if name == "table":
             solver.step(params[name], state.solver_state[name], g, **rates, backend=backend)
             backend.count_updates(state.n_updates.values, g.indices)
+            if missed is not None:
+                missed.advance(g.indices, **rates, backend=backend)
         else:
-            solver.step_dense(params[name], state.solver_state[name], g, **rates, xp=np)
+            slots = state.solver_state[name]
+            solver.step_dense(params[name], slots, g, name=name, **rates, xp=np)
+    state.step = step
     return value, len(rows) if weight is None else float(weight.sum(dtype=np.float64))
 
 
@@ -76,16 +83,22 @@ def run_epoch(problem, state, data, order, backend):
         Between two batches.
     """
     losses, weights, size = [], [], problem.batch_size
+    table, slots = state.params["table"], state.solver_state["table"]
+    missed = problem.solver.catch_up(table, slots, problem.weight_decay, state.step)
     with interruptible() as check, np.errstate(all="ignore"):
-        for s in range(0, len(order), size):
-            check()
-            try:
-                value, weight = _step(problem, state, data, order[s : s + size], backend)
-            except FloatingPointError as error:
-                epoch = len(state.loss_curve) + 1
-                raise TrainingDiverged(epoch, s // size + 1, error) from None
-            losses.append(value)
-            weights.append(weight)
+        try:
+            for s in range(0, len(order), size):
+                check()
+                rows = order[s : s + size]
+                value, weight = _step(problem, state, data, rows, backend, missed)
+                losses.append(value)
+                weights.append(weight)
+        except FloatingPointError as error:
+            epoch = len(state.loss_curve) + 1
+            raise TrainingDiverged(epoch, len(losses) + 1, error) from None
+        finally:
+            if missed is not None:
+                missed.finish(backend)
     state.loss_curve.append(float(np.average(losses, weights=weights)))
 
 

@@ -8,6 +8,8 @@ from skembed.losses import Loss
 from skembed.models import BagLinear
 from skembed.solvers import Solver
 
+from ._schedule import Schedule
+
 
 @dataclass(frozen=True, slots=True)
 class FitProblem:
@@ -19,10 +21,10 @@ class FitProblem:
         The parts of the line.
     transforms : tuple of callable
         Functions of a dict of gradients, applied in order before the step.
-    learning_rate : float
+    schedule : Schedule
         Rate of every step.
     weight_decay : float
-        Decoupled decay; a listed row is multiplied by 1 - learning_rate * weight_decay.
+        Decoupled decay; a row is multiplied by 1 - rate * weight_decay.
     batch_size : int
         Rows in a batch.
     shuffle : bool
@@ -33,7 +35,7 @@ class FitProblem:
     loss: Loss
     solver: Solver
     transforms: tuple
-    learning_rate: float
+    schedule: Schedule
     weight_decay: float
     batch_size: int
     shuffle: bool

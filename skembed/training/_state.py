@@ -25,21 +25,21 @@ class FitState:
     step : int
         Steps made.
     learning_rate : float
-        Rate of the latest step.
+        Initial rate of the latest fit.
     loss_curve : list of float
         Weighted mean loss of each epoch of the present fit.
     """
 
-    def __init__(self, seed, index, params, solver):
+    def __init__(self, seed, index, params, solver, learning_rate):
         self.seed, self.index, self.params = seed, index, params
         self.solver_state = {
             name: solver.init_table_state(p)
             if isinstance(p, ParamTable)
-            else solver.init_state(p, name, np)
+            else solver.init_state(p, name, np, learning_rate)
             for name, p in params.items()
         }
         self.n_updates = RowArray(0, 1, np.int32, padded=False)
-        self.step, self.learning_rate = 0, None
+        self.step, self.learning_rate = 0, learning_rate
         self.loss_curve = []
 
     def grow(self, index, start, solver, backend):
@@ -67,7 +67,8 @@ class FitState:
             for array in arrays:
                 array.insert(at, n)
             start.write(columns[at : at + n], table, at, backend)
-            solver.start_rows(self.solver_state["table"], at, at + n)
+            slots = self.solver_state["table"]
+            solver.start_rows(table, slots, at, at + n, self.learning_rate)
         table.n_trainable = index.n_trainable
         self.index = index
 

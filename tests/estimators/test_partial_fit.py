@@ -40,6 +40,10 @@ def test_the_batches_of_an_epoch_equal_one_epoch_of_fit(solver):
     parts = EmbeddingBagClassifier(**settings)
     for s in range(0, 120, 30):
         parts.partial_fit(X[s : s + 30], y[s : s + 30], classes=[0, 1, 2])
+    if solver == "adamw":  # its rows are made up for at other times: rounding differs
+        np.testing.assert_allclose(parts.embedding_, whole.embedding_, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-12)
+        return
     order = np.argsort(parts._state.index.row_columns())
     np.testing.assert_array_equal(parts.embedding_, whole.embedding_)
     np.testing.assert_array_equal(parts.coef_, whole.coef_)

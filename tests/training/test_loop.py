@@ -32,24 +32,37 @@ def train(line, n_epochs, stopping=None, hooks=None):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
+CASES = {
+    **{name: (name, {}) for name in sorted(SOLVERS)},
+    **{f"{name}, all decay": (name, {"decay_scope": "all"})
+       for name in ("adagrad", "lazy_adam", "rowwise_adagrad", "sgd")},
+    "momentum": ("sgd", {"momentum": 0.8}),
+    "nesterov": ("sgd", {"momentum": 0.8, "nesterov": True, "decay_scope": "all"}),
+    "penalised": ("ftrl", {"l1": 0.05, "l2": 0.1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
     "loss, pooling", [("log_loss", "mean"), ("softmax", "sqrtn"), ("squared_error", "sum")]
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_training_equals_the_reference(solver, loss, pooling, dtype):
+def test_training_equals_the_reference(case, loss, pooling, dtype):
     rng = np.random.default_rng(0)
     X, y = rough_csr(rng, 40, 25, dtype), targets(rng, loss, 40)
     weight = rng.random(40) * (rng.random(40) > 0.2)
-    rate = 0.01 if dtype == np.float32 else 0.1
+    name, options = CASES[case]
+    rate = 0.01 if dtype == np.float32 or "momentum" in options else 0.1
+    decay = 0.0 if name == "ftrl" else 0.3
     line = Line(
         X, y, get_backend(2), loss=loss, pooling=pooling, weight=weight, padding=(2, 6),
-        frozen=(1, 4), solver=solver, lr=rate, weight_decay=0.3, shuffle=True, batch_size=8,
+        frozen=(1, 4), solver=SOLVERS[name](**options), lr=rate, weight_decay=decay, shuffle=True,
+        batch_size=8,
     )  # fmt: skip
     want = line.dense()
     curve = reference.fit(
         want, X, y, weight, line.orders(3), batch_size=8, pooling=pooling, loss=loss,
-        solver=reference.ReferenceSolver(solver, rate, weight_decay=0.3),
+        solver=reference.ReferenceSolver(name, rate, weight_decay=decay, **options),
         active=line.active, frozen=line.frozen,
     )  # fmt: skip
     train(line, 3)

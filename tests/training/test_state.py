@@ -45,7 +45,7 @@ def test_old_rows_keep_their_bits_when_the_table_grows(solver):
 
 def test_new_accumulators_start_where_the_solver_says():
     solver = Adagrad(initial_accumulator=0.5)
-    state = FitState(0, FeatureIndex(9), BagLinear().init_params(3, [0.0], np.float64), solver)
+    state = FitState(0, FeatureIndex(9), BagLinear().init_params(3, [0.0], np.float64), solver, 0.1)
     index = FeatureIndex(9).observe(np.array([2, 7]), np.array([1, 1]))
     state.grow(index, UniformStart(0), solver, get_backend())
     assert (state.solver_state["table"]["sum_sq"].values[:, :3] == 0.5).all()
@@ -66,7 +66,9 @@ def test_copies_are_independent_and_go_on_with_the_same_bits():
 
 
 def test_finite_parameters():
-    state = FitState(0, FeatureIndex(9), BagLinear().init_params(3, [0.0], np.float64), Adagrad())
+    state = FitState(
+        0, FeatureIndex(9), BagLinear().init_params(3, [0.0], np.float64), Adagrad(), 0.1
+    )
     assert state.all_finite()
     state.params["coef"][:] = 1e200  # their square is no number any more, they are
     assert state.all_finite()

@@ -10,7 +10,7 @@ import numpy as np
 from skembed.core import Groups, PendingRowGradient, RowArray
 
 from .._backend import Backend
-from . import _bag, _columns, _group, _rows
+from . import _bag, _catch_up, _columns, _group, _rows
 from ._threads import Team, single_blas
 
 ROW_COST = 4  # one row step costs about as much as this many added occurrences
@@ -32,6 +32,9 @@ class CPUBackend(Backend):
         "adagrad": (_rows.adagrad_rows, _rows.adagrad_bag),
         "rowwise_adagrad": (_rows.rowwise_adagrad_rows, _rows.rowwise_adagrad_bag),
         "lazy_adam": (_rows.lazy_adam_rows, _rows.lazy_adam_bag),
+        "adam": (_rows.adam_rows, _rows.adam_bag),
+        "momentum": (_rows.momentum_rows, _rows.momentum_bag),
+        "ftrl": (_rows.ftrl_rows, _rows.ftrl_bag),
     }
 
     def __init__(self, n_jobs=1):
@@ -166,25 +169,40 @@ class CPUBackend(Backend):
         self.team.run(_bag.bag_forward, shares)
         return out
 
+    def _owners(self, batch, n_trainable):
+        """Id ranges of the threads that group a batch: (number, first id, end) of each."""
+        jobs = 1 if batch.n_occurrences < MIN_SHARE * self.n_jobs else len(self.inner) + 1
+        bounds = [0, *self.inner[: jobs - 1], n_trainable]
+        return [(t, *pair) for t, pair in enumerate(pairwise(bounds))]
+
     def forward_and_group(self, batch, table, n_trainable):
         """Return the pooled rows and the `Groups` of the same batch, without frozen rows."""
-        b, n = len(batch.rows), batch.n_occurrences
-        self._reserve(n, table.dtype)
+        b = len(batch.rows)
+        self._reserve(batch.n_occurrences, table.dtype)
         out = self._rows_of("pooled", b, table.shape[1], table.dtype)
-        jobs = 1 if n < MIN_SHARE * self.n_jobs else len(self.inner) + 1
-        bounds = [0, *self.inner[: jobs - 1], n_trainable]
+        owners = self._owners(batch, n_trainable)
         shares = [
-            (batch, table, out, b * t // jobs, b * (t + 1) // jobs, bounds[t], bounds[t + 1], t)
-            for t in range(jobs)
+            (batch, table, out, b * o[0] // len(owners), b * (o[0] + 1) // len(owners), *o)
+            for o in owners
         ]
         return out, self._join(self.team.run(self._share, shares))
 
-    def _share(self, batch, table, out, lo, hi, first, end, t):
+    def group(self, batch, n_trainable):
+        """Return the `Groups` of a batch, without frozen rows."""
+        self._reserve(batch.n_occurrences, batch.data.dtype)
+        shares = [(batch, *owner) for owner in self._owners(batch, n_trainable)]
+        return self._join(self.team.run(self._group_share, shares))
+
+    def _share(self, batch, table, out, lo, hi, *owner):
+        x = batch.indptr, batch.indices, batch.data, batch.rows, batch.scale
+        _bag.bag_forward(*x, lo, hi, table, out)
+        return self._group_share(batch, *owner)
+
+    def _group_share(self, batch, t, first, end):
         x = batch.indptr, batch.indices, batch.data, batch.rows
         span = end - first
         bits = max(2, (span - 1).bit_length())
         passes = max(2, -(-bits // _group.MAX_DIGIT))
-        _bag.bag_forward(*x, batch.scale, lo, hi, table, out)
         digits = first, span, -(-bits // passes), passes
         return _group.group_range(*x, *digits, *self.own[t], *self.shared)
 
@@ -234,6 +252,34 @@ class CPUBackend(Backend):
         shares = [(*x, lo, hi, blocks[t], *arrays, *args) for t, (lo, hi) in enumerate(cuts)]
         self.team.run(by_bag, shares)
 
+    def _over_rows(self, kernel, ids, *args):
+        """Run a kernel over the listed rows, each thread on a contiguous part of them."""
+        m, width = len(ids), args[0].shape[1]
+        jobs = 1 if m * width < MIN_SHARE * self.n_jobs else self.n_jobs
+        step = max(1, CHUNK * 4 // width) * jobs
+        for lo in range(0, m, step):
+            n = min(step, m - lo)
+            cuts = [(lo + n * t // jobs, lo + n * (t + 1) // jobs) for t in range(jobs)]
+            self.team.run(kernel, [(ids, *cut, *args) for cut in cuts])
+
     def count_updates(self, n_updates, ids):
         """Add one to n_updates[ids]."""
-        _rows.count_rows(ids, 0, len(ids), n_updates)
+        self._over_rows(_rows.count_rows, ids, n_updates)
+
+    # ---------------------------------------------------------------- rows that missed steps
+    def catch_up_decay(self, ids, table, last, now, decay):
+        """Multiply each listed row by decay[last], and set last = now."""
+        self._over_rows(_catch_up.decay_catch_up, ids, table, last, now, decay.astype(table.dtype))
+
+    def catch_up_adam(self, ids, table, m, v, last, now, *factors):
+        """Make up for the missed Adam steps of the listed rows, and set last = now."""
+        factors = [f.astype(table.dtype) for f in factors]
+        self._over_rows(_catch_up.adam_catch_up, ids, table, m, v, last, now, *factors)
+
+    def mark(self, ids, last, now):
+        """Set last[ids] = now."""
+        self._over_rows(_catch_up.mark_rows, ids, last, now)
+
+    def limit_norm(self, ids, table, bound):
+        """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
+        self._over_rows(_rows.limit_rows, ids, table, float(bound))

@@ -178,6 +178,115 @@ def lazy_adam_bag(
 
 
 @njit(**OPTIONS)
+def adam_rows(ids, values, first, lo, hi, table, m, v, keep, size, b1, c1, b2, c2, eps):
+    """`lazy_adam_rows` with one size for all rows."""
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+            prefetch_write(m, ahead, k)
+            prefetch_write(v, ahead, k)
+        j, o = U(ids[u]), U(u - first)
+        for k in range(width):
+            g = values[o, k]
+            a = b1 * m[j, k] + c1 * g
+            b = b2 * v[j, k] + c2 * (g * g)
+            m[j, k] = a
+            v[j, k] = b
+            root = np.sqrt(b) + eps
+            move = size * a / root
+            table[j, k] = keep * table[j, k] - (move if root > 0 else root)
+
+
+@njit(**OPTIONS)
+def adam_bag(
+    ids, starts, keys, coef, d_pooled, lo, hi, block,
+    table, m, v, keep, size, b1, c1, b2, c2, eps,
+):  # fmt: skip
+    """Sum and step, block by block."""
+    for s in range(lo, hi, BLOCK):
+        e = min(s + BLOCK, hi)
+        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+        adam_rows(ids, block, s, s, e, table, m, v, keep, size, b1, c1, b2, c2, eps)
+
+
+@njit(**OPTIONS)
+def momentum_rows(ids, values, first, lo, hi, table, velocity, keep, lr, mu, a, b):
+    """Step u = mu u + g, w = keep w - lr (a g + b u)."""
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+            prefetch_write(velocity, ahead, k)
+        j, o = U(ids[u]), U(u - first)
+        for k in range(width):
+            g = values[o, k]
+            x = mu * velocity[j, k] + g
+            velocity[j, k] = x
+            table[j, k] = keep * table[j, k] - lr * (a * g + b * x)
+
+
+@njit(**OPTIONS)
+def momentum_bag(
+    ids, starts, keys, coef, d_pooled, lo, hi, block, table, velocity, keep, lr, mu, a, b
+):
+    """Sum and step, block by block."""
+    for s in range(lo, hi, BLOCK):
+        e = min(s + BLOCK, hi)
+        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+        momentum_rows(ids, block, s, s, e, table, velocity, keep, lr, mu, a, b)
+
+
+@njit(**OPTIONS)
+def ftrl_rows(ids, values, first, lo, hi, table, z, n, lr, beta, l1, l2):
+    """Step n += g^2, z += g - (sqrt(n') - sqrt(n)) / lr w; w solves for z, see `FTRL`."""
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+            prefetch_write(z, ahead, k)
+            prefetch_write(n, ahead, k)
+        j, o = U(ids[u]), U(u - first)
+        for k in range(width):
+            g = values[o, k]
+            n_old = n[j, k]
+            n_new = n_old + g * g
+            root = np.sqrt(n_new)
+            x = z[j, k] + (g - (root - np.sqrt(n_old)) / lr * table[j, k])
+            n[j, k] = n_new
+            z[j, k] = x
+            rest = abs(x) - l1
+            size = rest / ((beta + root) / lr + l2)
+            table[j, k] = (-size if x > 0 else size) if rest > 0 else lr * 0
+
+
+@njit(**OPTIONS)
+def ftrl_bag(ids, starts, keys, coef, d_pooled, lo, hi, block, table, z, n, lr, beta, l1, l2):
+    """Sum and step, block by block."""
+    for s in range(lo, hi, BLOCK):
+        e = min(s + BLOCK, hi)
+        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+        ftrl_rows(ids, block, s, s, e, table, z, n, lr, beta, l1, l2)
+
+
+@njit(**OPTIONS)
+def limit_rows(ids, lo, hi, table, bound):
+    """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
+    width = table.shape[1]
+    for u in range(lo, hi):
+        j, total = U(ids[u]), 0.0
+        for k in range(width):
+            total += np.float64(table[j, k]) * np.float64(table[j, k])
+        if total > bound * bound:
+            x = table.dtype.type(bound / np.sqrt(total))
+            for k in range(width):
+                table[j, k] *= x
+
+
+@njit(**OPTIONS)
 def count_rows(ids, lo, hi, counts):
     """Add one to counts[ids[u], 0], lo <= u < hi."""
     for u in range(lo, hi):

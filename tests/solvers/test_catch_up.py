@@ -1,0 +1,112 @@
+"""Rows that change without being listed: dense trajectories at the cost of touched rows."""
+
+import numpy as np
+import pytest
+
+import reference
+from lines import Line, rough_csr, targets
+from skembed.kernels import Backend, get_backend
+from skembed.kernels.cpu import _backend
+from skembed.solvers import SGD, Adagrad, AdamW, LazyAdam, RowwiseAdagrad
+from skembed.training import TrainingDiverged, run_epoch
+
+N, BATCH = 240, 4  # 60 steps an epoch, 5 epochs
+RATE = 0.003
+
+
+def data():
+    rng = np.random.default_rng(0)
+    return rough_csr(rng, N, 300, np.float64, rough=False), targets(rng, "softmax", N)
+
+
+def line(solver, backend, **options):
+    X, y = data()
+    settings = {"lr": RATE, "weight_decay": 0.3, "d": 4, "frozen": (1, 4), **options}
+    return Line(
+        X, y, backend, loss="softmax", pooling="mean", batch_size=BATCH, shuffle=True,
+        solver=solver, **settings,
+    )  # fmt: skip
+
+
+def both(solver, name, backend, **options):
+    ours = line(solver, backend, **options)
+    want = ours.dense()
+    slow = reference.ReferenceSolver(
+        name, RATE, weight_decay=options.get("weight_decay", 0.3),
+        **{k: getattr(solver, k) for k in ("eps", "decay_scope") if hasattr(solver, k)},
+    )  # fmt: skip
+    reference.fit(
+        want, ours.X, ours.y, np.ones(N), ours.orders(5), batch_size=BATCH, pooling="mean",
+        loss="softmax", solver=slow, active=ours.active, frozen=ours.frozen,
+    )  # fmt: skip
+    for order in ours.orders(5):
+        run_epoch(ours.problem, ours.state, ours.data, order, ours.backend)
+    return ours.dense(), want
+
+
+@pytest.mark.parametrize("kind", [get_backend, Backend])
+@pytest.mark.parametrize("weight_decay", [0.0, 0.3])
+@pytest.mark.parametrize("eps, tolerance", [(0.0, 1e-12), (1e-8, 1e-8)])
+def test_adamw_is_dense_adamw(kind, weight_decay, eps, tolerance):
+    got, want = both(AdamW(eps=eps), "adamw", kind(), weight_decay=weight_decay)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("cls", [Adagrad, SGD, RowwiseAdagrad, LazyAdam])
+def test_decay_of_all_rows_is_dense_decay(cls):
+    name = {SGD: "sgd", Adagrad: "adagrad", RowwiseAdagrad: "rowwise_adagrad"}.get(cls, "lazy_adam")
+    got, want = both(cls(decay_scope="all"), name, get_backend())
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+def test_momentum_goes_on_without_decay_where_decay_is_for_touched_rows():
+    dense, touched = (line(AdamW(decay_scope=s), get_backend()) for s in ("all", "touched"))
+    for ours in (dense, touched):
+        for order in ours.orders(5):
+            run_epoch(ours.problem, ours.state, ours.data, order, ours.backend)
+    counts = np.bincount(dense.X.indices, minlength=300)
+    rare = dense.active & ~dense.frozen & (counts == 1)
+    assert rare.any()
+    far, near = (np.linalg.norm(ours.dense()[0][rare], axis=1) for ours in (touched, dense))
+    assert (far > 1.1 * near).mean() > 0.9
+
+
+def test_frozen_rows_do_not_decay():
+    for solver in (AdamW(), Adagrad(decay_scope="all")):
+        ours = line(solver, get_backend())
+        run_epoch(ours.problem, ours.state, ours.data, np.arange(N), ours.backend)
+        assert np.array_equal(ours.dense()[0][[1, 4]], ours.start[[1, 4]])
+
+
+@pytest.mark.parametrize("solver", [AdamW(eps=0.0), Adagrad(decay_scope="all")])
+def test_an_epoch_that_breaks_off_leaves_every_row_up_to_date(solver):
+    whole, broken = (line(solver, get_backend()) for _ in range(2))
+    run_epoch(whole.problem, whole.state, whole.data, np.arange(40), whole.backend)
+    first_bad, x = broken.X.indptr[40], broken.data.data
+    kept, x[first_bad:] = x[first_bad:].copy(), np.nan
+    with pytest.raises(TrainingDiverged, match="batch 11"):
+        run_epoch(broken.problem, broken.state, broken.data, np.arange(N), broken.backend)
+    x[first_bad:] = kept
+    assert broken.state.step == whole.state.step == 10
+    # the rows of the refused batch were brought up to date before it, in one step more
+    for a, b in zip(broken.dense(), whole.dense(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+
+
+def test_bits_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    results = set()
+    for n_jobs in (1, 2, 3):
+        with get_backend(n_jobs) as backend:
+            ours = line(AdamW(max_norm=1.5), backend)
+            backend.prepare(ours.data.indices, ours.state.params["table"].n_trainable)
+            run_epoch(ours.problem, ours.state, ours.data, np.arange(N), backend)
+            results.add(tuple(a.tobytes() for a in ours.dense()))
+    assert len(results) == 1
+
+
+def test_betas_that_grow_without_end_are_refused():
+    with pytest.raises(ValueError, match="must be below beta_2"):
+        AdamW(beta_1=0.99, beta_2=0.9)._validate_params()
