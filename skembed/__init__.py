@@ -3,8 +3,13 @@
 CSR goes in and is never densified. See the README for a first example.
 """
 
-from . import solvers
-from .estimators import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
+from . import losses, metrics, solvers
+from .estimators import (
+    EmbeddingBag,
+    EmbeddingBagClassifier,
+    EmbeddingBagRegressor,
+    suggest_n_components,
+)
 
 __version__ = "0.1.0.dev0"
 
@@ -13,5 +18,8 @@ __all__ = [
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
     "__version__",
+    "losses",
+    "metrics",
     "solvers",
+    "suggest_n_components",
 ]

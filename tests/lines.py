@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from skembed.core import SHUFFLE, FeatureIndex, stream
 from skembed.losses import LOSSES
-from skembed.models import ArrayStart, BagLinear
+from skembed.models import ArrayStart, BagModel
 from skembed.solvers import SOLVERS
 from skembed.training import FitProblem, FitState, Schedule, TrainingRows, transforms_of
 
@@ -45,8 +45,8 @@ class Line:
         self.backend, self.X, self.y = backend, X, y
         solver = SOLVERS.resolve(solver)
         self.problem = FitProblem(
-            BagLinear(), LOSSES[loss](), solver, transforms_of(solver), Schedule(lr), weight_decay,
-            batch_size, shuffle,
+            BagModel(pooling), LOSSES[loss](), solver, transforms_of(solver), Schedule(lr),
+            weight_decay, batch_size, shuffle,
         )  # fmt: skip
         weight = np.ones(n) if weight is None else weight
         rows = np.flatnonzero(weight > 0)
@@ -57,8 +57,8 @@ class Line:
         )
         self.start = rng.normal(size=(n_features, d))
         params = self.problem.model.init_params(d, rng.normal(size=N_OUTPUTS[loss]), dtype)
-        params["coef"][:] = rng.normal(size=params["coef"].shape)
-        self.state = FitState(seed, FeatureIndex(n_features), params, solver, lr)
+        params["coef_0"][:] = rng.normal(size=params["coef_0"].shape)
+        self.state = FitState(seed, FeatureIndex(n_features), self.problem, params)
         self.state.grow(index, ArrayStart(self.start), solver, backend)
         mapped = backend.map_columns(*csr, index)
         scale = backend.scale(mapped[0], mapped[2], pooling)
@@ -77,8 +77,8 @@ class Line:
         table[index.columns[has]] = params["table"].values[index.rows[has], : params["table"].d]
         return (
             table,
-            params["coef"].astype(np.float64),
-            params["intercept"].ravel().astype(np.float64),
+            params["coef_0"].astype(np.float64),
+            params["intercept_0"].ravel().astype(np.float64),
         )
 
     def orders(self, n_epochs):

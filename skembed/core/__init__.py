@@ -1,14 +1,16 @@
 """Values that every other part of the package passes around; NumPy and SciPy only."""
 
-from ._batch import CSRBatch
+from ._batch import CSRBatch, SparseRows
 from ._features import FeatureIndex
 from ._registry import Registry
-from ._rng import SHUFFLE, hashed_uniform, stream
+from ._rng import HEAD, SHUFFLE, SPLIT, hashed_uniform, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
 from ._table import ParamTable, RowArray, padded_width
 
 __all__ = [
+    "HEAD",
     "SHUFFLE",
+    "SPLIT",
     "CSRBatch",
     "FeatureIndex",
     "Groups",
@@ -17,6 +19,7 @@ __all__ = [
     "Registry",
     "RowArray",
     "SparseRowGradient",
+    "SparseRows",
     "hashed_uniform",
     "padded_width",
     "stream",

@@ -1,4 +1,4 @@
-"""CSRBatch: some rows of a CSR matrix, in a given order."""
+"""Rows of CSR matrices, batch by batch."""
 
 from dataclasses import dataclass
 
@@ -21,6 +21,8 @@ class CSRBatch:
         Rows of the matrix in batch order.
     scale : ndarray of shape (b,), work dtype
         Pooling factor of each row of the batch.
+    numeric : ndarray of shape (b, n_numeric) or None
+        Columns that go round the pooling.
     """
 
     indptr: np.ndarray
@@ -28,8 +30,46 @@ class CSRBatch:
     data: np.ndarray
     rows: np.ndarray
     scale: np.ndarray
+    numeric: np.ndarray | None = None
 
     @property
     def n_occurrences(self):
         """Number of stored values in the batch."""
         return int((self.indptr[self.rows + 1] - self.indptr[self.rows]).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class SparseRows:
+    """A CSR matrix that hands out dense rows, a batch at a time: labels, or numeric columns.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n + 1,)
+        Row borders.
+    indices : ndarray of shape (nnz,)
+        Column of each stored value; no column twice in a row.
+    data : ndarray of shape (nnz,)
+        Stored values.
+    n_columns : int
+        Number of columns.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    n_columns: int
+
+    @property
+    def shape(self):
+        """Number of rows and columns."""
+        return len(self.indptr) - 1, self.n_columns
+
+    def __getitem__(self, rows):
+        """Return the given rows, dense, shape (len(rows), n_columns)."""
+        starts = self.indptr[rows].astype(np.int64)
+        sizes = self.indptr[np.asarray(rows) + 1] - starts
+        owner = np.repeat(np.arange(len(rows)), sizes)
+        at = np.arange(len(owner)) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        out = np.zeros((len(rows), self.n_columns), self.data.dtype)
+        out[owner, self.indices[at]] = self.data[at]
+        return out

@@ -31,18 +31,18 @@ class FeatureIndex:
 
     def __init__(self, n_features):
         self.n_features = n_features
-        id_dtype = np.int32 if n_features <= np.iinfo(np.int32).max else np.int64
-        self._set(np.empty(0, id_dtype), np.empty(0, np.int64), np.empty(0, np.int32), 0, 0)
+        self._set(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), 0, 0)
 
     def _set(self, columns, counts, rows, n_trainable, n_rows):
-        self.columns, self.counts, self.rows = columns, counts, rows
+        id_dtype = np.int32 if self.n_features <= np.iinfo(np.int32).max else np.int64
+        self.columns, self.counts, self.rows = columns.astype(id_dtype, copy=False), counts, rows
         self.n_trainable, self.n_rows = n_trainable, n_rows
         self.direct = None
         if self.n_features <= max(DIRECT_COLUMNS, 8 * n_rows):
             self.direct = np.full(self.n_features, NO_ROW)
             self.direct[columns] = rows
 
-    def observe(self, columns, counts, *, min_count=1, padding=(), frozen=()):
+    def observe(self, columns, counts, *, n_features=None, min_count=1, padding=(), frozen=()):
         """Add sightings and give rows to the features that have become active.
 
         Parameters
@@ -51,6 +51,8 @@ class FeatureIndex:
             Columns seen now, strictly increasing.
         counts : ndarray of shape (m,)
             Rows of the data in which each was seen now.
+        n_features : int or None
+            Number of columns from now on, at least as many as before; None leaves it.
         min_count : int
             Sightings, all calls together, that a feature needs for a row.
         padding : array-like of int
@@ -64,7 +66,7 @@ class FeatureIndex:
             The new index. Old trainable rows keep their place, old frozen rows move up by the
             number of new trainable rows.
         """
-        every = np.concatenate([self.columns, columns]).astype(self.columns.dtype)
+        every = np.concatenate([self.columns, columns]).astype(np.int64, copy=False)
         every.sort(kind="stable")  # merges the two runs
         every = every[np.diff(every, prepend=-1) > 0]
         total = np.zeros(len(every), np.int64)
@@ -86,7 +88,7 @@ class FeatureIndex:
         n_rows = n_trainable + self.n_rows - self.n_trainable
         rows[fixed] = np.arange(n_rows, n_rows + int(fixed.sum()))
         index = FeatureIndex.__new__(FeatureIndex)
-        index.n_features = self.n_features
+        index.n_features = self.n_features if n_features is None else n_features
         index._set(every, total, rows, n_trainable, n_rows + int(fixed.sum()))
         return index
 
@@ -105,6 +107,9 @@ class FeatureIndex:
         has = self.rows >= 0
         out[self.rows[has]] = self.columns[has]
         return out
+
+    def __deepcopy__(self, memo):
+        return self  # it is never changed
 
     def __getstate__(self):
         return {k: v for k, v in self.__dict__.items() if k != "direct"}

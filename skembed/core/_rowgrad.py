@@ -140,11 +140,14 @@ class PendingRowGradient:
         Gradient of the unscaled pooled sums.
     shape : tuple of two int
         Shape of the table.
+    winners : ndarray of shape (b, width), int32, or None
+        For max pooling, the table row that each component was taken from.
     """
 
     groups: Groups
     d_pooled: np.ndarray
     shape: tuple
+    winners: np.ndarray | None = None
 
     @property
     def indices(self):
@@ -154,5 +157,5 @@ class PendingRowGradient:
     def sum(self, backend):
         """Return the `SparseRowGradient`, for those who need to look at the rows."""
         g = self.groups
-        values = backend.bag_backward(g, self.d_pooled)
+        values = backend.bag_backward(g, self.d_pooled, self.winners)
         return SparseRowGradient(g.ids, values, np.diff(g.starts), self.shape)

@@ -57,11 +57,19 @@ class RowArray:
         self._buffer[at + n : total] = tail
         self.n_rows = total
 
+    def remove(self, at, n):
+        """Remove n rows from row `at` on; rows behind them move down."""
+        self._buffer[at : self.n_rows - n] = self._buffer[at + n : self.n_rows].copy()
+        self.n_rows -= n
+
     def copy(self):
         """Return an independent copy without spare rows."""
         other = self.__class__.__new__(self.__class__)
         other.__setstate__(self.__getstate__())
         return other
+
+    def __deepcopy__(self, memo):
+        return self.copy()
 
     def __getstate__(self):
         state = {k: v for k, v in self.__dict__.items() if k != "_buffer"}
@@ -76,11 +84,26 @@ class RowArray:
 
 
 class ParamTable(RowArray):
-    """One row for each active feature; the first `n_trainable` train, the others are frozen."""
+    """One row for each active feature; the first `n_trainable` train, the others are frozen.
 
-    def __init__(self, d, dtype):
-        super().__init__(0, d, dtype)
-        self.n_trainable = 0
+    Parameters
+    ----------
+    d : int
+        Components of an embedding.
+    dtype : dtype
+        Work dtype.
+    n_linear : int
+        Direct weights of the feature, one an output, behind its embedding in the row.
+    """
+
+    def __init__(self, d, dtype, n_linear=0):
+        super().__init__(0, d + n_linear, dtype)
+        self.n_trainable, self.n_linear = 0, n_linear
+
+    @property
+    def d_embedding(self):
+        """Components of an embedding."""
+        return self.d - self.n_linear
 
     @property
     def shape(self):

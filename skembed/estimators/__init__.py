@@ -3,5 +3,11 @@
 from ._bag import EmbeddingBag
 from ._classifier import EmbeddingBagClassifier
 from ._regressor import EmbeddingBagRegressor
+from ._width import suggest_n_components
 
-__all__ = ["EmbeddingBag", "EmbeddingBagClassifier", "EmbeddingBagRegressor"]
+__all__ = [
+    "EmbeddingBag",
+    "EmbeddingBagClassifier",
+    "EmbeddingBagRegressor",
+    "suggest_n_components",
+]

@@ -2,17 +2,22 @@
 
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
+from sklearn.utils._metadata_requests import UNUSED
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import type_of_target
 
+from skembed.losses import LOSSES, Loss
+
 from ._base import BaseEmbedding
 from ._docs import documented
-from ._targets import ClassTarget, NumberTarget
+from ._settings import BagSettings
+from ._targets import ClassTarget, NumberTarget, class_target, is_indicator
 
 LOSS = """
-loss : {"auto", "log_loss", "squared_error"}, default="auto"
-    What the vectors are trained for. ``"auto"`` reads it from y: squared error for continuous
-    targets, log loss for classes.
+loss : str or Loss, default="auto"
+    What the vectors are trained for: a loss of `EmbeddingBagClassifier` or
+    `EmbeddingBagRegressor`. ``"auto"`` reads it from y: squared error for continuous targets, log
+    loss for classes.
 """
 
 
@@ -55,21 +60,27 @@ class EmbeddingBag(BaseEmbedding):
     """
 
     _parameter_constraints = {
-        **BaseEmbedding._parameter_constraints,
-        "loss": [StrOptions({"auto", "log_loss", "squared_error"})],
+        **BagSettings._parameter_constraints,
+        "loss": [StrOptions({"auto", *LOSSES} - {"softmax"}), Loss],
     }
+    __metadata_request__partial_fit = {"grow": UNUSED}
 
     def _is_numeric(self, y):
         if self.loss == "auto":
-            return type_of_target(y, input_name="y").startswith("continuous")
-        return self.loss == "squared_error"
+            try:
+                return type_of_target(y, input_name="y").startswith("continuous")
+            except TypeError:  # labels that cannot be sorted: class_target says so
+                return False
+        return LOSSES.resolve(self.loss).targets == "numbers"
 
-    def _target_class(self, y):
-        return NumberTarget if self._is_numeric(y) else ClassTarget
+    def _target_of(self, y, rows):
+        if self._is_numeric(y):
+            return NumberTarget.of(y, self.loss)
+        return class_target(y, rows, self.loss)
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, X_val=None, y_val=None, sample_weight_val=None):
         """Learn the vectors.
 
         Parameters
@@ -80,16 +91,22 @@ class EmbeddingBag(BaseEmbedding):
             Classes or numbers.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a row of weight 0 counts as absent.
+        X_val : {array-like, sparse matrix, sparse array} of shape (n_val, n_features), default=None
+            Rows to score after each epoch; no training rows are held out then.
+        y_val : array-like, default=None
+            Their targets.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Their weights.
 
         Returns
         -------
         self : EmbeddingBag
             The fitted transformer.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None, *, grow=False):
         """Pass once over some rows, in the given order.
 
         Parameters
@@ -103,6 +120,9 @@ class EmbeddingBag(BaseEmbedding):
             call's y; a later call may bring no others.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a call whose weights are all zero changes nothing.
+        grow : bool, default=False
+            Whether X may have more columns than in earlier calls. New columns come last; the
+            vectors of old ones keep their bits.
 
         Returns
         -------
@@ -110,9 +130,9 @@ class EmbeddingBag(BaseEmbedding):
             The fitted transformer.
         """
 
-        def known(y, rows):
-            if classes is None:
-                return self._target_class(y).of(y, rows)
-            return ClassTarget.known(classes)
+        def first_target(y, rows):
+            if classes is None or is_indicator(y):
+                return self._target_of(y, rows)
+            return ClassTarget.known(classes, self.loss)
 
-        return self._partial_fit(X, y, classes, sample_weight, known)
+        return self._partial_fit(X, y, classes, sample_weight, first_target, grow)

@@ -1,36 +1,34 @@
-"""Fit, partial fit and prediction: the wiring that all estimators share."""
+"""Fit and partial fit: the wiring that all estimators share."""
 
+import copy
 import warnings
 from contextlib import contextmanager
-from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.metrics import check_scoring
+from sklearn.utils import _safe_indexing
 
 from skembed.core import FeatureIndex
 from skembed.kernels import get_backend
-from skembed.models import ArrayStart, BagLinear, NormalStart, UniformStart
-from skembed.solvers import SOLVERS, Solver
 from skembed.training import (
     EpochHooks,
-    FitProblem,
     FitState,
+    HeldOut,
     Plateau,
-    Schedule,
+    SilentHooks,
     TrainingDiverged,
     TrainingRows,
     fit_epochs,
     run_epoch,
-    transforms_of,
 )
 
-from ._fitted import FittedBag
-from ._targets import ClassTarget
-from ._validation import WORK_DTYPES, check_columns, check_csr, check_start, check_weights
+from ._settings import BagSettings
+from ._split import split_rows
+from ._targets import ClassTarget, matrix_of
+from ._validation import WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
 
@@ -53,147 +51,44 @@ def unchanged_on(errors, estimator):
         raise
 
 
-class BaseEmbedding(CallbackSupportMixin, FittedBag):
+class Scored:
+    """Rows held out, scored by a scorer of scikit-learn on a fitted copy of the estimator."""
+
+    def __init__(self, scorer, estimator, fitted, X, y, sample_weight):
+        self.scorer, self.estimator, self.fitted = scorer, estimator, fitted
+        self.X, self.y = X, y
+        self.weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+
+    def score(self, problem, state, backend):
+        """Return the score."""
+        model = copy.copy(self.estimator)
+        vars(model).update(self.fitted(state))
+        return float(self.scorer(model, self.X, self.y, **self.weights))
+
+
+class BaseEmbedding(CallbackSupportMixin, BagSettings):
     """Base of the estimators that train a table of embeddings."""
 
     _doc_link_module = "skembed"
     _doc_link_template = "https://skembed.readthedocs.io/en/latest/api.html#{estimator_name}"
 
-    _parameter_constraints = {
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto", "half", "fourth_root"}),
-        ],
-        "pooling": [StrOptions({"sqrtn", "mean", "sum"})],
-        "solver": [StrOptions(set(SOLVERS)), Solver],
-        "learning_rate_init": [Interval(Real, 0, None, closed="neither"), None],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
-        "warm_start": ["boolean"],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
-        "padding_features": ["array-like", None],
-        "frozen_features": ["array-like", StrOptions({"all"}), None],
-        "init": [StrOptions({"uniform", "normal"}), "array-like"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "n_jobs": [Integral, None],
-    }
-
-    class_weight = None  # classifiers have it as a parameter
-
-    def __init__(
-        self,
-        n_components=64,
-        *,
-        pooling="sqrtn",
-        loss="auto",
-        solver="adagrad",
-        learning_rate_init=None,
-        weight_decay=0.0,
-        batch_size="auto",
-        max_iter=100,
-        tol=1e-4,
-        n_iter_no_change=5,
-        shuffle=True,
-        warm_start=False,
-        min_count=1,
-        padding_features=None,
-        frozen_features=None,
-        init="uniform",
-        random_state=None,
-        verbose=0,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.pooling = pooling
-        self.loss = loss
-        self.solver = solver
-        self.learning_rate_init = learning_rate_init
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.warm_start = warm_start
-        self.min_count = min_count
-        self.padding_features = padding_features
-        self.frozen_features = frozen_features
-        self.init = init
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self):
-        """Return the tags of scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     # ---------------------------------------------------------------- what subclasses settle
-    def _target_class(self, y):
-        """Return `ClassTarget` or `NumberTarget`."""
+    def _target_of(self, y, rows):
+        """Return `ClassTarget`, `LabelTarget` or `NumberTarget`."""
         raise NotImplementedError
 
     def _y_options(self):
         """Return the options of scikit-learn's check of y."""
-        return {}
+        return {"multi_output": True}
 
     def _fitted_attributes(self, state, target):
         """Return the attributes that make this estimator a fitted one."""
-        return {"_state": state, "_target": target, "_n_features_out": state.params["table"].d}
-
-    # ---------------------------------------------------------------- settings of a fit
-    def _seed(self):
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def _solver(self):
-        solver = SOLVERS.resolve(self.solver)
-        solver._validate_params()
-        return solver
-
-    def _rate(self, solver):
-        if self.learning_rate_init is None:
-            return solver.default_learning_rate
-        return float(self.learning_rate_init)
-
-    def _width(self, n_active, n_outputs):
-        if not isinstance(self.n_components, str):
-            return int(self.n_components)
-        if self.n_components == "half":
-            return max(1, min(50, (n_active + 1) // 2))
-        if self.n_components == "fourth_root":
-            return max(1, round(n_active**0.25))
-        return 8 if n_outputs == 1 else min(2 * n_outputs, 64)
-
-    def _start(self, seed, n_features, d):
-        if not isinstance(self.init, str):
-            return ArrayStart(check_start(self.init, n_features, d))
-        return {"uniform": UniformStart, "normal": NormalStart}[self.init](seed)
-
-    def _problem(self, target, n_rows, *, partial):
-        solver, size = self._solver(), self.batch_size
-        if size == "auto":
-            size = 256 if partial else min(max(n_rows // 128, 64), 1024)
-        return FitProblem(
-            model=BagLinear(),
-            loss=target.loss,
-            solver=solver,
-            transforms=transforms_of(solver),
-            schedule=Schedule(self._rate(solver)),
-            weight_decay=float(self.weight_decay),
-            batch_size=int(size),
-            shuffle=self.shuffle and not partial,
-        )
+        width = state.params["table"].d_embedding
+        return {"_state": state, "_target": target, "_n_features_out": width}
 
     # ---------------------------------------------------------------- fit
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, X_val, y_val, sample_weight_val):
+        given, user_X = (X_val, y_val, sample_weight_val), X
         arguments = dict(X=X, y=y)
         if sample_weight is not None:
             arguments["metadata"] = {"sample_weight": sample_weight}
@@ -205,83 +100,147 @@ class BaseEmbedding(CallbackSupportMixin, FittedBag):
             weights, rows = self._weights(sample_weight, X)
             if len(rows) == 0:
                 raise ValueError(NO_WEIGHT)
-            target = self._target_class(y).of(y, rows)
+            target = self._target_of(y, rows)
             codes = target.encode(y, rows, X.data.dtype)
             weights, rows = self._class_weighted(target, codes, weights, rows)
-            problem = self._problem(target, len(rows), partial=False)
+            seed = self._draw_seed() if old is None else old.seed
+            train, out = self._held_out_rows(target, codes, rows, seed, X_val is not None)
+            problem = self._resolve_problem(target, len(train), 0 if old is None else old.step)
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:
-                state = self._begin(X, codes, weights, rows, target, problem, backend, old)
-                state.learning_rate = problem.schedule.initial
-                data = self._rows_of(X, codes, weights, rows, state, backend)
+
+                def begin(rows, old):
+                    state = self._begin(X, y, codes, weights, rows, target, problem, backend, old,
+                                        seed)  # fmt: skip
+                    return state, self._rows_of(X, codes, weights, rows, state, backend)
+
+                state, data = begin(train, old)
                 hooks = EpochHooks(
-                    self,
-                    context,
-                    arguments,
-                    lambda state: self._fitted_attributes(state, target),
-                    self.max_iter,
+                    self, context, arguments,
+                    lambda state: self._fitted_attributes(state, target), self.max_iter,
+                )  # fmt: skip
+                held_out = self._held_out(
+                    user_X, X, y, sample_weight, data, out, given, target, state, backend
                 )
-                self._train(problem, state, data, backend, hooks)
+                hooks.begin()
+                self._train(problem, state, data, backend, hooks, held_out)
+                if self.refit and held_out is not None:
+                    state = self._refit(problem, state, begin(rows, old), backend)
+                self._check_finite(state)
+                hooks.end(state)
             vars(self).update(self._fitted_attributes(state, target))
         return self
 
-    def _train(self, problem, state, data, backend, hooks):
-        hooks.begin()
-        stopping = Plateau(self.tol, self.n_iter_no_change)
+    def _held_out_rows(self, target, codes, rows, seed, given):
+        """Return the rows to train on and those to score, or None for the latter."""
+        if not self._holds_out(len(rows), given) or given:
+            return rows, None
+        classes, strict = target.strata(codes, rows), self.early_stopping is True
+        return split_rows(rows, self.validation_fraction, seed, classes, strict=strict)
+
+    def _held_out(self, user_X, X, y, user_weight, data, out, given, target, state, backend):
+        """Return what scores an epoch, or None."""
+        if given[0] is None and out is None:
+            return None
+        if self.scoring is not None:
+            if given[0] is None:
+                weight = None if user_weight is None else _safe_indexing(user_weight, out)
+                given = _safe_indexing(user_X, out), y[out], weight
+            scorer = check_scoring(self, self.scoring)
+            return Scored(
+                scorer, self, lambda state: self._fitted_attributes(state, target), *given
+            )
+        if given[0] is None:
+            data = TrainingRows(*(getattr(data, n) for n in data.__slots__[:6]), out, data.numeric)
+        else:
+            X, y = check_csr(self, *given[:2], reset=False, dtype=X.data.dtype, **self._y_options())
+            weights, rows = self._weights(given[2], X)
+            codes = target.encode(y, rows, X.data.dtype)
+            data = self._rows_of(X, codes, weights, rows, state, backend)
+        return HeldOut(data, target.metric)
+
+    def _train(self, problem, state, data, backend, hooks, held_out):
         converged = fit_epochs(
-            problem,
-            state,
-            data,
-            backend,
-            max_iter=self.max_iter,
-            stopping=stopping,
-            hooks=hooks,
-        )
-        if not state.all_finite():
-            raise TrainingDiverged(len(state.loss_curve), "last", "a parameter")
-        hooks.end(state)
+            problem, state, data, backend, max_iter=self.max_iter,
+            stopping=Plateau(self.tol, self.n_iter_no_change), hooks=hooks, held_out=held_out,
+        )  # fmt: skip
         if not converged:
+            what = "loss was still falling" if held_out is None else "score was still rising"
             warnings.warn(
-                f"Training stopped at max_iter={self.max_iter} epochs while the loss was still "
-                f"improving by more than tol={self.tol}. Raise max_iter or tol.",
+                f"Training stopped at max_iter={self.max_iter} epochs while the {what} by more "
+                f"than tol={self.tol}. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
-    def _partial_fit(self, X, y, classes, sample_weight, known_target):
-        """One pass over the rows in the given order; `known_target` serves the first call."""
+    def _refit(self, problem, found, begun, backend):
+        """Train on all rows for as many epochs as were best; keep the record of the search."""
+        state, data = begun
+        never = Plateau(0.0, np.inf)
+        fit_epochs(
+            problem, state, data, backend, max_iter=found.best_epoch, stopping=never,
+            hooks=SilentHooks(),
+        )  # fmt: skip
+        for name in ("loss_curve", "validation_scores", "best_epoch"):
+            setattr(state, name, getattr(found, name))
+        return state
+
+    def _check_finite(self, state):
+        if not state.all_finite():
+            raise TrainingDiverged(len(state.loss_curve), "last", "a parameter")
+
+    # ---------------------------------------------------------------- partial fit
+    def _partial_fit(self, X, y, classes, sample_weight, first_target, grow):
+        """One pass over the rows in the given order; `first_target` serves the first call."""
         first = not hasattr(self, "_state")
+        if self.early_stopping is True:
+            raise ValueError(
+                "partial_fit makes one pass over the rows it is given and does not stop early. "
+                "Use early_stopping='auto' or False."
+            )
         with unchanged_on(Exception, self):
+            if grow and not first:
+                widen(self, X)
             dtype = WORK_DTYPES if first else self._state.params["table"].dtype
             X, y = check_csr(self, X, y, reset=first, dtype=dtype, **self._y_options())
             weights, rows = self._weights(sample_weight, X)
-            target = known_target(y, rows) if first else self._target
-            if not first and classes is not None and not target.same_as(ClassTarget.known(classes)):
-                raise ValueError(
-                    f"classes={list(classes)} differs from the classes of the first call, "
-                    f"{self._target.classes.tolist()}."
-                )
+            if first and len(rows) == 0:
+                raise ValueError(NO_WEIGHT)
+            target = first_target(y, rows) if first else self._target
+            if not first and classes is not None:
+                known = ClassTarget.known(classes, target.loss)
+                if not np.array_equal(known.classes, target.classes):
+                    raise ValueError(
+                        f"classes={list(classes)} differs from the classes of the first call, "
+                        f"{target.classes.tolist()}."
+                    )
             codes = target.encode(y, rows, X.data.dtype)
             weights, rows = self._class_weighted(target, codes, weights, rows)
             if len(rows) == 0:
-                if first:
-                    raise ValueError(NO_WEIGHT)
                 return self  # nothing to learn from: no step, no counter
-            problem = self._problem(target, len(rows), partial=True)
+            step = 0 if first else self._state.step
+            problem = self._resolve_problem(target, None, step)
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:
                 if first:
-                    state = self._begin(X, codes, weights, rows, target, problem, backend, None)
+                    state = self._begin(X, y, codes, weights, rows, target, problem, backend, None,
+                                        self._draw_seed())  # fmt: skip
+                    before = state.index
                 else:
-                    state = self._state
-                    self._check_same_solver(state, problem)
-                    self._observe(state, X, rows, problem, backend)
-                state.learning_rate = problem.schedule.initial
+                    state, before = self._state, self._state.index
+                    self._check_continuation(state, problem)
+                    self._observe(state, X, y, rows, problem, backend)
                 data = self._rows_of(X, codes, weights, rows, state, backend)
                 backend.prepare(data.indices, state.params["table"].n_trainable)
                 vars(self).update(self._fitted_attributes(state, target))
-                run_epoch(problem, state, data, data.rows, backend)
-            vars(self).update(self._fitted_attributes(state, target))
+                try:
+                    run_epoch(problem, state, data, data.rows, backend)
+                except BaseException:
+                    if state.step == step:  # no batch was done: as if the call had not been
+                        state.shrink(before)
+                    raise
+                state.best_epoch = len(state.loss_curve)
         return self
 
+    # ---------------------------------------------------------------- data and state
     def _weights(self, sample_weight, X):
         """Return weights (None: all alike) and the rows of positive weight."""
         weights = check_weights(sample_weight, X)
@@ -295,62 +254,70 @@ class BaseEmbedding(CallbackSupportMixin, FittedBag):
         weights = by_class[codes] if weights is None else weights * by_class[codes]
         return weights, rows[weights[rows] > 0]
 
-    def _begin(self, X, codes, weights, rows, target, problem, backend, old):
+    def _begin(self, X, y, codes, weights, rows, target, problem, backend, old, seed):
         """Return the state in which training starts: a new one, or a copy of `old`."""
         if old is not None:
-            self._check_same_solver(old, problem)
+            self._check_continuation(old, problem)
             if not target.same_as(self._target):
                 raise ValueError(
                     "The targets differ from those of the earlier fit; warm_start=True needs the "
                     "same classes or the same number of outputs. Set warm_start=False."
                 )
             state = old.copy()
-            state.restart()
-            self._observe(state, X, rows, problem, backend)
+            state.restart(problem.schedule.initial)
+            self._observe(state, X, y, rows, problem, backend)
             return state
-        index = self._index(FeatureIndex(X.shape[1]), X, rows, backend)
+        numeric = self._resolve_columns("numeric_features", X.shape[1])
+        empty = FeatureIndex(X.shape[1])
+        index = self._index(empty, X, rows, numeric, backend)
         w = None if weights is None else weights[rows]
-        intercept = target.loss.start(codes[rows], w, target.n_outputs)
-        d = self._width(index.n_rows, target.n_outputs)
-        params = problem.model.init_params(d, intercept, X.data.dtype)
-        state = FitState(
-            self._seed(),
-            FeatureIndex(X.shape[1]),
-            params,
-            problem.solver,
-            problem.schedule.initial,
-        )
-        self._grow(state, index, problem, backend)
+        intercept = target.loss.start(matrix_of(codes, rows), w, target.n_outputs)
+        params = problem.model.init_params(
+            self._resolve_width(index.n_rows, target), intercept, X.data.dtype,
+            n_numeric=len(numeric), linear_term=self.linear_term, seed=seed,
+        )  # fmt: skip
+        state = FitState(seed, empty, problem, params, numeric)
+        start = self._first_start(seed, X, y, rows, params["table"].d_embedding)
+        state.grow(index, start, problem.solver, backend)
         return state
 
-    def _check_same_solver(self, state, problem):
+    def _check_continuation(self, state, problem):
+        """Refuse to go on with settings that do not fit the state."""
+        if not state.solver_state:
+            raise ValueError(
+                "The solver's state was dropped by drop_solver_state(). Fit anew with "
+                "warm_start=False."
+            )
         if set(state.solver_state["table"]) != set(problem.solver.slots):
             raise ValueError(
                 f"The solver was changed to {problem.solver.name!r}, whose state is not that of "
                 "the earlier fit. Fit anew with warm_start=False."
             )
+        width, table = self.n_components, state.params["table"]
+        if not isinstance(width, str) and width != table.d_embedding:
+            raise ValueError(
+                f"n_components={width}, but the earlier fit has {table.d_embedding} components."
+            )
+        if vars(state.model) != vars(problem.model) or bool(table.n_linear) != self.linear_term:
+            raise ValueError(
+                "pooling, hidden_layer_sizes or linear_term was changed since the earlier fit. Fit "
+                "anew with warm_start=False."
+            )
 
-    def _index(self, index, X, rows, backend):
-        names = getattr(self, "feature_names_in_", None)
-        n_features = X.shape[1]
-        seen = backend.count(X.indptr, X.indices, X.data, rows, n_features)
+    def _index(self, index, X, rows, numeric, backend):
+        seen = backend.count(X.indptr, X.indices, X.data, rows, X.shape[1])
+        padding = self._resolve_columns("padding_features", X.shape[1])
         return index.observe(
             *seen,
+            n_features=X.shape[1],
             min_count=self.min_count,
-            padding=check_columns(self.padding_features, "padding_features", n_features, names),
-            frozen=check_columns(self.frozen_features, "frozen_features", n_features, names),
+            padding=np.union1d(padding, numeric),
+            frozen=self._resolve_columns("frozen_features", X.shape[1]),
         )
 
-    def _observe(self, state, X, rows, problem, backend):
-        width = state.params["table"].d
-        if not isinstance(self.n_components, str) and self.n_components != width:
-            raise ValueError(
-                f"n_components={self.n_components}, but the earlier fit has {width} components."
-            )
-        self._grow(state, self._index(state.index, X, rows, backend), problem, backend)
-
-    def _grow(self, state, index, problem, backend):
-        start = self._start(state.seed, index.n_features, state.params["table"].d)
+    def _observe(self, state, X, y, rows, problem, backend):
+        index = self._index(state.index, X, rows, state.numeric, backend)
+        start = self._later_start(state.seed, X, state.params["table"].d_embedding)
         state.grow(index, start, problem.solver, backend)
 
     def _rows_of(self, X, codes, weights, rows, state, backend):
@@ -358,5 +325,6 @@ class BaseEmbedding(CallbackSupportMixin, FittedBag):
         indptr, indices, data = backend.map_columns(X.indptr, X.indices, X.data, state.index)
         if weights is not None:
             weights = None if np.ptp(weights[rows]) == 0 else weights.astype(data.dtype)
-        scale = backend.scale(indptr, data, self.pooling)
-        return TrainingRows(indptr, indices, data, scale, codes, weights, rows)
+        scale = backend.scale(indptr, data, state.model.pooling)
+        numeric = numeric_rows(X, state.numeric)
+        return TrainingRows(indptr, indices, data, scale, codes, weights, rows, numeric)

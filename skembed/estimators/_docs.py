@@ -2,27 +2,46 @@
 
 PARAMETERS = """
 n_components : int or {"auto", "half", "fourth_root"}, default=64
-    Width of the vectors. ``"auto"`` is 8 for one output and min(2 K, 64) for K; ``"half"`` is
-    min(50, (c + 1) // 2) and ``"fourth_root"`` is max(1, round(c ** 0.25)) for c active features.
+    Width of the vectors, or the rule of :func:`skembed.suggest_n_components` that gives it.
 
-pooling : {"sqrtn", "mean", "sum"}, default="sqrtn"
+pooling : {"sqrtn", "mean", "sum", "max"}, default="sqrtn"
     How the vectors of a row's features become one: their sum, weighted by the stored values x,
-    divided by the root of the sum of x^2, by the sum of abs(x), or by 1. The first two cancel the
-    size of the values: magnitudes are not members of a bag.
+    divided by the root of the sum of x^2, by the sum of abs(x), or by 1; or the largest x times
+    vector in each component, of equal ones the first. ``"sqrtn"`` and ``"mean"`` cancel the size
+    of the values: magnitudes are not members of a bag, see `numeric_features`.
+
+hidden_layer_sizes : array-like of int, default=()
+    Units of each hidden layer (ReLU) between the pooled vector and the outputs. With one hidden
+    layer or more the model sees interactions of features.
+
+numeric_features : array-like of int, bool or str, or None, default=None
+    Columns that are magnitudes: indices, a mask, or names. They have no vector; their values join
+    the pooled vector on its way into the head. Scale them to about 1.
+
+linear_term : bool, default=False
+    Whether each feature also has a direct weight on each output, pooled as the vectors are. Takes
+    as many numbers a feature as there are outputs.
 
 {loss}
 
 solver : str or Solver, default="adagrad"
-    ``"adagrad"``, ``"rowwise_adagrad"``, ``"lazy_adam"``, ``"sgd"``, or an instance from
-    :mod:`skembed.solvers`, whose parameters then can be searched as ``solver__beta_1``.
+    ``"adagrad"``, ``"adamw"``, ``"ftrl"``, ``"lazy_adam"``, ``"rowwise_adagrad"``, ``"sgd"``, or
+    an instance from :mod:`skembed.solvers`, whose parameters then can be searched as
+    ``solver__beta_1``.
 
 learning_rate_init : float or None, default=None
-    Learning rate; None is the solver's own (Adagrad .05, LazyAdam .003, SGD 2).
+    Learning rate to begin with; None is the solver's own (Adagrad .05, LazyAdam and AdamW .003,
+    FTRL .1, SGD 2).
+
+learning_rate : {"constant", "linear", "invscaling"}, default="constant"
+    How the rate goes on: ``"linear"`` falls to zero over `max_iter` epochs of `fit`, as in
+    fastText; ``"invscaling"`` falls as the root of the step.
 
 weight_decay : float, default=0.0
-    Decoupled decay: a row of the batch is multiplied by 1 - learning rate * weight_decay before
-    its step, once however often it occurs, and so is the head. Intercepts, frozen rows and rows
-    that are not in the batch do not decay.
+    Decoupled decay: before its step a row of the batch is multiplied by 1 - learning rate *
+    weight_decay, once however often it occurs, and so is the head; rows that are not in the batch
+    too if the solver's `decay_scope` is ``"all"``. Intercepts and frozen rows do not decay. A
+    feature that is often listed is often decayed: start with 0.01 or less.
 
 batch_size : int or "auto", default="auto"
     Rows in a batch. ``"auto"`` is n // 128 within 64 and 1024 for n rows of positive weight, and
@@ -32,10 +51,28 @@ max_iter : int, default=100
     Largest number of epochs.
 
 tol : float, default=1e-4
-    The loss of an epoch must be lower than the best one before by more than this ...
+    Smallest improvement that counts, of the score on the rows held out, or of the epoch's loss
+    where none are held out.
 
 n_iter_no_change : int, default=5
-    ... in one of as many epochs, or training stops.
+    Training stops after so many epochs without one.
+
+early_stopping : bool or "auto", default="auto"
+    Whether to hold rows out, score them after each epoch and keep the epoch that scores best: its
+    vectors, head, solver's state and step counter. ``"auto"`` does so from 200 rows of positive
+    weight. Few epochs are best where rows are many and features rare. `partial_fit` does not stop
+    early.
+
+validation_fraction : float, default=0.1
+    Share of the rows to hold out, in equal shares of the classes. With ``"auto"`` a class of one
+    row stays in training.
+
+scoring : str, callable or None, default=None
+    Score of the rows held out: a scorer of scikit-learn, or None for accuracy (more than two
+    classes), precision at 1 (several labels a row) and minus the loss (else).
+
+refit : bool, default=False
+    Whether to train once more on all rows, for the number of epochs that was best.
 
 shuffle : bool, default=True
     Whether each epoch draws a new order of rows. Nothing is drawn where one batch holds all rows.
@@ -53,9 +90,13 @@ padding_features : array-like of int, bool or str, or None, default=None
 frozen_features : array-like of int, bool or str, "all" or None, default=None
     Columns whose vectors contribute but neither move nor decay.
 
-init : {"uniform", "normal"} or array-like of shape (n_features, n_components), default="uniform"
-    Starting vectors: uniform in ±1 / n_components, normal with the same variance, or the rows of
-    an array. A drawn vector depends on `random_state` and the column alone.
+init : {"uniform", "normal"}, array-like or transformer, default="uniform"
+    Starting vectors: uniform in ±1 / n_components; normal with the same variance; the rows of an
+    array of shape (n_features, n_components); those of another `EmbeddingBag`; or the components
+    of a `TruncatedSVD`, scaled to the size of drawn vectors. An unfitted transformer is cloned and
+    fitted on the training rows; a fitted one comes in a
+    :class:`sklearn.frozen.FrozenEstimator`. A drawn vector depends on `random_state` and the
+    column alone.
 
 {class_weight}random_state : int, RandomState instance or None, default=None
     Draws the starting vectors and the order of rows. With an int, results are the same bits on
@@ -65,7 +106,8 @@ verbose : int, default=0
     Prints one line an epoch if not 0.
 
 n_jobs : int or None, default=None
-    Number of threads. It never changes a result. None is 1, -1 all cores.
+    Number of threads. It never changes a result. None is 1, -1 all cores. Threads pay where a
+    batch holds much: from about 10,000 stored values.
 """.strip()
 
 CLASS_WEIGHT = """
@@ -85,11 +127,17 @@ active_features_ : ndarray of shape (n_active,)
 active_embedding_ : ndarray of shape (n_active, n_components_)
     Their vectors: what is stored.
 
+linear_ : ndarray of shape (n_outputs, n_features)
+    Direct weights; only with ``linear_term=True``.
+
 coef_ : ndarray of shape (n_outputs, n_components_)
-    Weights of the head.
+    Weights of a linear head; the columns of `numeric_features` come last.
 
 intercept_ : ndarray of shape (n_outputs,)
-    Intercepts of the head.
+    Intercepts of a linear head.
+
+coefs_, intercepts_ : list of ndarray
+    Weights and intercepts of each layer of the head.
 
 n_components_ : int
     Width that was used.
@@ -103,8 +151,17 @@ loss_curve_ : list of float
 n_iter_ : int
     Epochs run.
 
+best_n_iter_ : int
+    Epoch that is kept.
+
+validation_scores_ : list of float
+    Score of each epoch on the rows held out.
+
+best_validation_score_ : float
+    The best of them; only with early stopping.
+
 feature_counts_ : ndarray of shape (n_features,)
-    Training rows in which each feature was seen.
+    Training rows in which each feature was seen; rows held out do not count.
 
 n_updates_ : ndarray of shape (n_features,)
     Steps in which the vector of each feature was listed.

@@ -7,11 +7,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skembed.core import CSRBatch
 from skembed.kernels import get_backend
-from skembed.models import BagLinear
 
-from ._validation import check_csr
+from ._validation import CSR, check_csr, numeric_rows
 
-PREDICT_VALUES = 1_000_000  # stored values that are predicted at a time
+BLOCK_VALUES, BLOCK_ROWS = 1_000_000, 50_000  # stored values and rows predicted at a time
 
 
 class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -25,37 +24,37 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         What it was fitted for.
     """
 
-    def _by_batch(self, X, operation, shape):
-        """Return operation(model, params, batch, backend) of blocks of rows, joined."""
+    def _by_block(self, X, operation):
+        """Return the results of operation(model, params, batch, backend) on blocks of rows."""
         check_is_fitted(self)
         state = self._state
-        params, model = state.params, BagLinear()
-        dtype = params["table"].dtype
-        X = check_csr(self, X, reset=False, dtype=dtype)
-        out, n = np.empty((X.shape[0], *shape), dtype), X.shape[0]
+        X = check_csr(self, X, reset=False, dtype=state.params["table"].dtype)
+        results, n, lo = [], X.shape[0], 0
         with get_backend(effective_n_jobs(self.n_jobs)) as backend, np.errstate(all="ignore"):
-            lo = 0
             while lo < n:
-                goal = X.indptr[lo] + PREDICT_VALUES
-                hi = min(max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1), n)
-                hi = min(hi, lo + PREDICT_VALUES // 16)
-                s, e = X.indptr[lo], X.indptr[hi]
-                part = X.indptr[lo : hi + 1] - s, X.indices[s:e], X.data[s:e]
-                mapped = backend.map_columns(*part, state.index)
-                scale = backend.scale(mapped[0], mapped[2], self.pooling)
-                batch = CSRBatch(*mapped, np.arange(hi - lo), scale)
-                out[lo:hi] = operation(model, params, batch, backend)
+                goal = X.indptr[lo] + BLOCK_VALUES
+                hi = max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1)
+                hi = min(hi, lo + BLOCK_ROWS, n)
+                batch = self._batch_of(X, lo, hi, backend)
+                results.append(operation(state.model, state.params, batch, backend).copy())
                 lo = hi
-        return out
+        return results
+
+    def _batch_of(self, X, lo, hi, backend):
+        """Return rows lo..hi of a `CSR` as a batch of all their rows."""
+        state, (s, e) = self._state, X.indptr[[lo, hi]]
+        part = CSR(X.indptr[lo : hi + 1] - s, X.indices[s:e], X.data[s:e], (hi - lo, X.shape[1]))
+        mapped = backend.map_columns(part.indptr, part.indices, part.data, state.index)
+        scale = backend.scale(mapped[0], mapped[2], state.model.pooling)
+        rows, numeric = np.arange(hi - lo), numeric_rows(part, state.numeric)
+        return CSRBatch(*mapped, rows, scale, None if numeric is None else numeric[rows])
 
     def _raw(self, X):
         """Return raw predictions, shape (n_samples, n_outputs)."""
-        check_is_fitted(self)
-        return self._by_batch(
-            X,
-            lambda model, params, batch, backend: model.predict(params, batch, backend).T,
-            (self._target.n_outputs,),
+        blocks = self._by_block(
+            X, lambda model, params, batch, backend: model.predict(params, batch, backend).T
         )
+        return np.concatenate(blocks)
 
     def transform(self, X):
         """Pool the embeddings of the features of each row.
@@ -70,18 +69,16 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         pooled : ndarray of shape (n_samples, n_components_)
             One dense vector a row; zeros for a row without a known feature.
         """
-        check_is_fitted(self)
-        return self._by_batch(
-            X,
-            lambda model, params, batch, backend: model.pool(params, batch, backend),
-            (self.n_components_,),
+        blocks = self._by_block(
+            X, lambda model, params, batch, backend: model.pool(params, batch, backend)
         )
+        return np.concatenate(blocks)
 
     # ---------------------------------------------------------------- fitted attributes
     @property
     def n_components_(self):
         """Number of components of each vector."""
-        return self._state.params["table"].d
+        return self._state.params["table"].d_embedding
 
     @property
     def active_features_(self):
@@ -93,7 +90,7 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def active_embedding_(self):
         """Vectors of `active_features_`, shape (n_active, n_components_)."""
         index, table = self._state.index, self._state.params["table"]
-        return table.values[index.rows[index.rows >= 0], : table.d]
+        return table.values[index.rows[index.rows >= 0], : table.d_embedding]
 
     def _by_feature(self, values):
         out = np.zeros((self._state.index.n_features, *values.shape[1:]), values.dtype)
@@ -106,14 +103,43 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self._by_feature(self.active_embedding_)
 
     @property
+    def linear_(self):
+        """Direct weights of all features, shape (n_outputs, n_features)."""
+        index, table = self._state.index, self._state.params["table"]
+        if not table.n_linear:
+            raise AttributeError("linear_ exists after a fit with linear_term=True.")
+        return self._by_feature(
+            table.values[index.rows[index.rows >= 0], table.d_embedding : table.d]
+        ).T
+
+    def _layers(self, name):
+        return [self._state.params[f"{name}_{i}"] for i in self._state.model.layers]
+
+    def _only_layer(self, name):
+        layers = self._layers(name)
+        if len(layers) > 1:
+            raise AttributeError(f"{name}_ is that of a linear head; see {name}s_.")
+        return layers[0]
+
+    @property
     def coef_(self):
-        """Weights of the head, shape (n_outputs, n_components_)."""
-        return self._state.params["coef"]
+        """Weights of a linear head, shape (n_outputs, n_components_ + numeric features)."""
+        return self._only_layer("coef")
 
     @property
     def intercept_(self):
-        """Intercepts of the head, shape (n_outputs,)."""
-        return self._state.params["intercept"].ravel()
+        """Intercepts of a linear head, shape (n_outputs,)."""
+        return self._only_layer("intercept").ravel()
+
+    @property
+    def coefs_(self):
+        """Weights of each layer of the head, of shape (units, inputs)."""
+        return self._layers("coef")
+
+    @property
+    def intercepts_(self):
+        """Intercepts of each layer of the head, of shape (units,)."""
+        return [b.ravel() for b in self._layers("intercept")]
 
     @property
     def feature_counts_(self):
@@ -139,6 +165,36 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def n_iter_(self):
         """Number of epochs run."""
         return len(self._state.loss_curve)
+
+    @property
+    def best_n_iter_(self):
+        """Number of the epoch that is kept."""
+        return self._state.best_epoch
+
+    @property
+    def validation_scores_(self):
+        """Score of each epoch on the rows held out; empty without early stopping."""
+        return self._state.validation_scores
+
+    @property
+    def best_validation_score_(self):
+        """Best of `validation_scores_`."""
+        if not self._state.validation_scores:
+            raise AttributeError("best_validation_score_ exists after a fit with early stopping.")
+        return max(self._state.validation_scores)
+
+    def drop_solver_state(self):
+        """Forget what only further training needs, and so halve the memory and the pickle.
+
+        Returns
+        -------
+        self : object
+            The estimator; it predicts as before and cannot go on by `partial_fit` or
+            ``warm_start=True``.
+        """
+        check_is_fitted(self)
+        self._state.solver_state = {}
+        return self
 
     @property
     def learning_rate_init_(self):

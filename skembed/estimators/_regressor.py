@@ -2,15 +2,22 @@
 
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
+from sklearn.utils._metadata_requests import UNUSED
 from sklearn.utils._param_validation import StrOptions
+
+from skembed.losses import LOSSES, Loss
 
 from ._base import BaseEmbedding
 from ._docs import documented
+from ._settings import BagSettings
 from ._targets import NumberTarget
 
+NAMES = {name for name, cls in LOSSES.items() if cls.targets == "numbers"}
 LOSS = """
-loss : {"auto", "squared_error"}, default="auto"
-    Half the squared error, summed over the targets.
+loss : str or Loss, default="auto"
+    ``"squared_error"`` (half the square, also ``"auto"``), ``"huber"``, ``"poisson"`` (counts and
+    other targets that are not negative; predicts through exp), ``"quantile"``, or an instance from
+    :mod:`skembed.losses`. Losses of several targets are summed.
 """
 
 
@@ -48,9 +55,10 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
     """
 
     _parameter_constraints = {
-        **BaseEmbedding._parameter_constraints,
-        "loss": [StrOptions({"auto", "squared_error"})],
+        **BagSettings._parameter_constraints,
+        "loss": [StrOptions({"auto", *NAMES}), Loss],
     }
+    __metadata_request__partial_fit = {"grow": UNUSED}
 
     def __sklearn_tags__(self):
         """Return the tags of scikit-learn."""
@@ -58,15 +66,18 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
         tags.target_tags.multi_output = True
         return tags
 
-    def _target_class(self, y):
-        return NumberTarget
+    def _target_of(self, y, rows):
+        loss = self.loss
+        if not isinstance(loss, str) and loss.targets != "numbers":
+            raise ValueError(f"loss={loss!r} is for classes; a regressor needs one for numbers.")
+        return NumberTarget.of(y, loss)
 
     def _y_options(self):
         return {"multi_output": True, "y_numeric": True}
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, X_val=None, y_val=None, sample_weight_val=None):
         """Fit the model.
 
         Parameters
@@ -77,16 +88,22 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a row of weight 0 counts as absent.
+        X_val : {array-like, sparse matrix, sparse array} of shape (n_val, n_features), default=None
+            Rows to score after each epoch; no training rows are held out then.
+        y_val : array-like, default=None
+            Their targets.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Their weights.
 
         Returns
         -------
         self : EmbeddingBagRegressor
             The fitted regressor.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X, y, sample_weight=None, *, grow=False):
         """Pass once over some rows, in the given order.
 
         Parameters
@@ -97,13 +114,16 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a call whose weights are all zero changes nothing.
+        grow : bool, default=False
+            Whether X may have more columns than in earlier calls. New columns come last; the
+            vectors of old ones keep their bits.
 
         Returns
         -------
         self : EmbeddingBagRegressor
             The fitted regressor.
         """
-        return self._partial_fit(X, y, None, sample_weight, NumberTarget.of)
+        return self._partial_fit(X, y, None, sample_weight, self._target_of, grow)
 
     def predict(self, X):
         """Predict numbers.
@@ -119,4 +139,4 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
             Predictions, shaped like the y of fit.
         """
         raw = self._raw(X)
-        return raw[:, 0] if self._target.n_columns is None else raw
+        return self._target.decide(raw)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from skembed.core import SparseRows
 from skembed.kernels import get_backend
 
 WORK_DTYPES = [np.float64, np.float32]
@@ -27,6 +28,10 @@ class CSR:
     indices: np.ndarray
     data: np.ndarray
     shape: tuple
+
+    def matrix(self):
+        """Return a SciPy CSR array on the same memory."""
+        return sp.csr_array((self.data, self.indices, self.indptr), self.shape)
 
 
 def _broken(found):
@@ -116,6 +121,19 @@ def _scan(X):
     return CSR(indptr, indices, data, X.shape)
 
 
+def _validated(estimator, X, y, **options):
+    """Call scikit-learn's check; say what to do about text."""
+    try:
+        return validate_data(estimator, X, y, **options)
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        raise ValueError(
+            f"{error}. X must hold numbers: turn text into a sparse matrix by a vectorizer, "
+            "categories by an encoder or a FeatureHasher."
+        ) from error
+
+
 def check_csr(estimator, X, y="no_validation", *, reset, dtype=WORK_DTYPES, **y_options):
     """Return X as a canonical `CSR`, and y where it is given.
 
@@ -153,11 +171,42 @@ def check_csr(estimator, X, y="no_validation", *, reset, dtype=WORK_DTYPES, **y_
             f"{type(estimator).__name__} runs on the CPU and does not take CuPy input. "
             "Use X.get() to copy X to the host."
         )
+    if sp.issparse(y) and y_options.get("y_numeric"):
+        raise TypeError(
+            f"Sparse data was passed for y, but {type(estimator).__name__} needs dense targets."
+        )
     X = _sparse_frame(X)
-    out = validate_data(estimator, X, y, reset=reset, accept_sparse="csr", dtype=dtype, **y_options)
+    out = _validated(estimator, X, y, reset=reset, accept_sparse="csr", dtype=dtype, **y_options)
     X, y = out if isinstance(out, tuple) else (out, None)
     csr = _scan(X if sp.issparse(X) else sp.csr_array(X))
     return csr if y is None else (csr, y)
+
+
+def numeric_rows(X, columns):
+    """Return some columns of a `CSR` as `SparseRows`, or None for no columns."""
+    if len(columns) == 0:
+        return None
+    at = np.searchsorted(columns, X.indices).clip(max=len(columns) - 1)
+    mine = columns[at] == X.indices
+    before = np.concatenate([[0], np.cumsum(mine)])
+    return SparseRows(before[X.indptr], at[mine], X.data[mine], len(columns))
+
+
+def widen(estimator, X):
+    """Let an estimator take the columns that X has beyond those of the first call."""
+    n = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else None
+    if n is None or n <= estimator.n_features_in_:
+        return
+    old, new = (getattr(e, a, None) for e, a in ((estimator, "feature_names_in_"), (X, "columns")))
+    if old is not None and new is not None:
+        if list(new[: len(old)]) != list(old):
+            raise ValueError(
+                "With grow=True new columns come behind those of the first call, which keep their "
+                f"names and order. The first call had {len(old)} columns, beginning with "
+                f"{list(old[:5])}; X begins with {list(new[:5])}."
+            )
+        estimator.feature_names_in_ = np.asarray(new, dtype=object)
+    estimator.n_features_in_ = n
 
 
 def check_weights(sample_weight, X):

@@ -77,12 +77,12 @@ class Backend:
         return before[indptr], table_rows[keep], data[:nnz][keep]
 
     def scale(self, indptr, data, pooling):
-        """Return one pooling factor a row: "sum" 1, "mean" 1 / sum |x|, "sqrtn" 1 / ||x||.
+        """Return one pooling factor a row: "sum", "max" 1, "mean" 1 / sum |x|, "sqrtn" 1 / ||x||.
 
-        A row without values has factor 0 (1 for "sum").
+        A row without values has factor 0 (1 for "sum" and "max").
         """
         n, nnz = len(indptr) - 1, indptr[-1]
-        if pooling == "sum":
+        if pooling in ("sum", "max"):
             return np.ones(n, data.dtype)
         owner = np.repeat(np.arange(n), np.diff(indptr))
         x = np.abs(data[:nnz]).astype(np.float64)
@@ -137,10 +137,31 @@ class Backend:
         """Return work space for the gradient of the pooled rows; columns of padding are zero."""
         return np.zeros((b, width), dtype)
 
-    def bag_backward(self, groups, d_pooled):
-        """Return the summed gradient of each touched row, shape (m, width)."""
+    def forward_max(self, batch, table):
+        """Return the componentwise maximum of x E over each bag, and the rows it was taken from.
+
+        Of equal values the first counts. A bag without members gives zeros and row -1.
+        """
+        at, source = self._occurrences(batch)
+        out = np.full((len(batch.rows), table.shape[1]), -np.inf, table.dtype)
+        winners = np.full(out.shape, -1, np.int32)
+        for i, j, x in zip(source, batch.indices[at], batch.data[at], strict=True):
+            better = x * table[j] > out[i]
+            out[i, better] = x * table[j, better]
+            winners[i, better] = j
+        out[winners < 0] = 0
+        return out, winners
+
+    def bag_backward(self, groups, d_pooled, winners=None):
+        """Return the summed gradient of each touched row, shape (m, width).
+
+        With `winners`, the gradient of a component goes to the row it was taken from alone.
+        """
         source = groups.keys & 0xFFFFFFFF
         parts = groups.coef[:, None] * d_pooled[source]
+        if winners is not None:
+            owner = np.repeat(groups.ids, np.diff(groups.starts))
+            parts *= winners[source] == owner[:, None]
         out = np.zeros((len(groups.ids), d_pooled.shape[1]), d_pooled.dtype)
         np.add.at(out, np.repeat(np.arange(len(groups.ids)), np.diff(groups.starts)), parts)
         return out

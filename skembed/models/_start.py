@@ -1,4 +1,7 @@
-"""Starting values of table rows, as functions of (seed, column) or of the column alone."""
+"""Starting values of embeddings, as functions of (seed, column) or of the column alone.
+
+Direct weights behind an embedding start at zero.
+"""
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,7 +23,7 @@ class UniformStart:
 
     def write(self, columns, table, lo, backend):
         """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
-        out, d = table.values[lo : lo + len(columns)], table.d
+        out, d = table.values[lo : lo + len(columns)], table.d_embedding
         backend.start_uniform(self.seed, columns, 1 / d, d, out)
 
 
@@ -29,7 +32,7 @@ class NormalStart(UniformStart):
 
     def write(self, columns, table, lo, backend):
         """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
-        d = table.d
+        d = table.d_embedding
         for s in range(0, len(columns), BLOCK):
             part = columns[s : s + BLOCK]
             u = np.empty((len(part), d))
@@ -52,4 +55,4 @@ class ArrayStart:
 
     def write(self, columns, table, lo, backend):
         """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
-        table.values[lo : lo + len(columns), : table.d] = self.array[columns]
+        table.values[lo : lo + len(columns), : table.d_embedding] = self.array[columns]

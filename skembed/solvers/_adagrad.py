@@ -71,7 +71,7 @@ class Adagrad(Solver):
     def init_state(self, param, name, xp, lr):
         state = super().init_state(param, name, xp, lr)
         state["sum_sq"] += self.initial_accumulator
-        if name == "intercept":
+        if name.startswith("intercept"):
             state["sum_sq"] += INTERCEPT_START
         return state
 

@@ -74,7 +74,7 @@ class FTRL(Solver):
         self.frequency_scaling = frequency_scaling
 
     def _penalties(self, name):
-        return (0.0, 0.0) if name == "intercept" else (self.l1, self.l2)
+        return (0.0, 0.0) if name.startswith("intercept") else (self.l1, self.l2)
 
     def _z_of(self, w, name, lr, xp):
         l1, l2 = self._penalties(name)

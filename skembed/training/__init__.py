@@ -1,6 +1,7 @@
 """The training loop."""
 
-from ._callbacks import EpochHooks
+from ._callbacks import EpochHooks, SilentHooks
+from ._held_out import HeldOut, accuracy, minus_loss, precision_at_1
 from ._interrupts import interruptible
 from ._loop import TrainingDiverged, fit_epochs, run_epoch
 from ._problem import FitProblem, TrainingRows
@@ -13,14 +14,19 @@ __all__ = [
     "EpochHooks",
     "FitProblem",
     "FitState",
+    "HeldOut",
     "Plateau",
     "Schedule",
+    "SilentHooks",
     "TrainingDiverged",
     "TrainingRows",
+    "accuracy",
     "clip_by_norm",
     "clip_by_value",
     "fit_epochs",
     "interruptible",
+    "minus_loss",
+    "precision_at_1",
     "run_epoch",
     "scale_by_frequency",
     "transforms_of",

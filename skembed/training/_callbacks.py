@@ -1,6 +1,17 @@
 """The hooks of scikit-learn's callback protocol, once an epoch."""
 
 
+class SilentHooks:
+    """Nobody to tell."""
+
+    def begin_epoch(self):
+        """An epoch begins."""
+
+    def end_epoch(self, state):
+        """An epoch has ended; nobody asks to stop."""
+        return False
+
+
 class EpochHooks:
     """Tells the callbacks of an estimator about its fit and its epochs.
 
@@ -34,8 +45,11 @@ class EpochHooks:
     def end_epoch(self, state):
         """An epoch has ended; return whether a callback asks to stop."""
         if self.estimator.verbose:
-            loss = state.loss_curve[-1]
-            print(f"Epoch {len(state.loss_curve)}/{self.max_iter}, loss = {loss:.6f}", flush=True)
+            line = f"Epoch {len(state.loss_curve)}/{self.max_iter}"
+            line += f", loss = {state.loss_curve[-1]:.6f}"
+            if state.validation_scores:
+                line += f", validation score = {state.validation_scores[-1]:.6f}"
+            print(line, flush=True)
         return self._end(self.epoch, state)
 
     def end(self, state):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from skembed.core import SHUFFLE, CSRBatch, PendingRowGradient, stream
+from skembed.core import SHUFFLE, PendingRowGradient, stream
 
 from ._interrupts import interruptible
 
@@ -39,7 +39,7 @@ def _total(grads):
 def _step(problem, state, data, rows, backend, missed):
     """Make one step on the given rows; return the mean loss and the weight of the batch."""
     params, solver, step = state.params, problem.solver, state.step + 1
-    batch = CSRBatch(data.indptr, data.indices, data.data, rows, data.scale[rows])
+    batch = data.batch(rows)
     weight = None if data.sample_weight is None else data.sample_weight[rows]
     groups = None
     if missed is not None:
@@ -58,7 +58,7 @@ def _step(problem, state, data, rows, backend, missed):
     for transform in problem.transforms:
         grads = transform(grads)
     for name, g in grads.items():
-        decay = problem.weight_decay if name in problem.model.decayed else 0.0
+        decay = problem.weight_decay if problem.model.decays(name) else 0.0
         rates = dict(lr=lr, keep=1 - lr * decay, step=step)
         if name == "table":
             solver.step(params[name], state.solver_state[name], g, **rates, backend=backend)
@@ -102,7 +102,7 @@ def run_epoch(problem, state, data, order, backend):
     state.loss_curve.append(float(np.average(losses, weights=weights)))
 
 
-def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks):
+def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks, held_out=None):
     """Train for at most `max_iter` epochs.
 
     Parameters
@@ -118,9 +118,11 @@ def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks):
     max_iter : int
         Epochs at most.
     stopping : Plateau
-        Decides from the loss of each epoch.
+        Decides from the score of each epoch: that of the rows held out, or minus the loss.
     hooks : EpochHooks
         Told about each epoch; may ask to stop.
+    held_out : HeldOut or None
+        Rows to score. With them, the state of the best epoch is restored at the end.
 
     Returns
     -------
@@ -128,10 +130,21 @@ def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks):
         Whether `stopping` or a callback ended the fit.
     """
     backend.prepare(data.indices, state.params["table"].n_trainable)
-    for _ in range(max_iter):
+    best, converged = None, False
+    while not converged and len(state.loss_curve) < max_iter:
         hooks.begin_epoch()
         run_epoch(problem, state, data, _epoch_order(problem, state, data), backend)
-        asked = hooks.end_epoch(state)
-        if stopping.update(state.loss_curve[-1]) or asked:
-            return True
-    return False
+        score = -state.loss_curve[-1]
+        if held_out is not None:
+            with np.errstate(all="ignore"):
+                score = held_out.score(problem, state, backend)
+            state.validation_scores.append(score)
+        done = stopping.update(score)
+        if held_out is not None and stopping.is_best:
+            best = state.copy(into=best)
+        converged = hooks.end_epoch(state) or done
+    state.best_epoch = len(state.loss_curve)
+    if best is not None:
+        state.restore(best)
+        state.best_epoch = stopping.best_epoch
+    return converged

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skembed.core import CSRBatch, SparseRows
 from skembed.losses import Loss
-from skembed.models import BagLinear
+from skembed.models import BagModel
 from skembed.solvers import Solver
 
 from ._schedule import Schedule
@@ -17,7 +18,7 @@ class FitProblem:
 
     Attributes
     ----------
-    model, loss, solver : BagLinear, Loss, Solver
+    model, loss, solver : BagModel, Loss, Solver
         The parts of the line.
     transforms : tuple of callable
         Functions of a dict of gradients, applied in order before the step.
@@ -31,7 +32,7 @@ class FitProblem:
         Whether each epoch draws a new order.
     """
 
-    model: BagLinear
+    model: BagModel
     loss: Loss
     solver: Solver
     transforms: tuple
@@ -51,18 +52,26 @@ class TrainingRows:
         int64, int32 table rows, work dtype.
     scale : ndarray of shape (n,)
         Pooling factor of each row.
-    y : ndarray of shape (n,) or (n, n_outputs)
+    y : ndarray of shape (n,) or (n, n_outputs), or SparseRows
         Encoded targets.
     sample_weight : ndarray of shape (n,) or None
         Weights; None weighs all rows alike.
     rows : ndarray of shape (m,), int64
-        The rows to train on: those of positive weight.
+        The rows to train on, all of positive weight.
+    numeric : SparseRows or None
+        Columns that go round the pooling.
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
     scale: np.ndarray
-    y: np.ndarray
+    y: np.ndarray | SparseRows
     sample_weight: np.ndarray | None
     rows: np.ndarray
+    numeric: SparseRows | None = None
+
+    def batch(self, rows):
+        """Return the given rows as a batch."""
+        numeric = None if self.numeric is None else self.numeric[rows]
+        return CSRBatch(self.indptr, self.indices, self.data, rows, self.scale[rows], numeric)

@@ -16,6 +16,10 @@ class FitState:
         The one seed of the fit.
     index : FeatureIndex
         Features and their table rows.
+    model : BagModel
+        What the parameters are the parameters of.
+    numeric : ndarray of int64
+        Columns that go round the pooling.
     params : dict
         Name to `ParamTable` or ndarray.
     solver_state : dict
@@ -26,12 +30,16 @@ class FitState:
         Steps made.
     learning_rate : float
         Initial rate of the latest fit.
-    loss_curve : list of float
-        Weighted mean loss of each epoch of the present fit.
+    loss_curve, validation_scores : list of float
+        Weighted mean loss of each epoch of the present fit, and the score on rows held out.
+    best_epoch : int
+        The epoch of the fit whose state this is.
     """
 
-    def __init__(self, seed, index, params, solver, learning_rate):
+    def __init__(self, seed, index, problem, params, numeric=()):
+        solver, learning_rate = problem.solver, problem.schedule.initial
         self.seed, self.index, self.params = seed, index, params
+        self.model, self.numeric = problem.model, np.asarray(numeric, np.int64)
         self.solver_state = {
             name: solver.init_table_state(p)
             if isinstance(p, ParamTable)
@@ -40,7 +48,7 @@ class FitState:
         }
         self.n_updates = RowArray(0, 1, np.int32, padded=False)
         self.step, self.learning_rate = 0, learning_rate
-        self.loss_curve = []
+        self.loss_curve, self.validation_scores, self.best_epoch = [], [], 0
 
     def grow(self, index, start, solver, backend):
         """Take a larger index: insert its new rows with their starting values.
@@ -72,14 +80,42 @@ class FitState:
         table.n_trainable = index.n_trainable
         self.index = index
 
-    def restart(self):
-        """Begin the curve, and the counts of features, of another fit."""
-        self.loss_curve = []
+    def shrink(self, index):
+        """Go back to the index before the last growth: remove the rows that it inserted."""
+        table, new = self.params["table"], self.index
+        n_free = new.n_trainable - index.n_trainable
+        n_fixed = new.n_rows - index.n_rows - n_free
+        for array in (table, self.n_updates, *self.solver_state["table"].values()):
+            array.remove(new.n_rows - n_fixed, n_fixed)
+            array.remove(index.n_trainable, n_free)
+        table.n_trainable = index.n_trainable
+        self.index = index
+
+    def restart(self, learning_rate):
+        """Begin the record, and the counts of features, of another fit."""
+        self.learning_rate = learning_rate
+        self.loss_curve, self.validation_scores = [], []
         self.index = self.index.without_counts()
 
-    def copy(self):
-        """Return an independent copy."""
-        return deepcopy(self)
+    def _arrays(self):
+        """Every array that training writes, always in the same order."""
+        slots = [a for state in self.solver_state.values() for a in state.values()]
+        arrays = [*self.params.values(), *slots, self.n_updates]
+        return [a.values if isinstance(a, RowArray) else a for a in arrays]
+
+    def copy(self, into=None):
+        """Return an independent copy, written over an earlier copy of the same fit if given."""
+        if into is None:
+            return deepcopy(self)
+        for mine, other in zip(self._arrays(), into._arrays(), strict=True):
+            np.copyto(other, mine)
+        into.step = self.step
+        return into
+
+    def restore(self, copy):
+        """Take back the parameters, the solver's state and the counters of a copy."""
+        for name in ("params", "solver_state", "n_updates", "step"):
+            setattr(self, name, getattr(copy, name))
 
     def all_finite(self):
         """Tell whether every parameter is a finite number."""

@@ -79,7 +79,7 @@ def test_fifty_steps_agree(mode, name, loss):
         X, y, get_backend(), loss=loss, pooling=mode, d=D, batch_size=BATCH, lr=lr,
         solver=SOLVERS[name](**options),
     )  # fmt: skip
-    start = line.start, line.state.params["coef"], line.state.params["intercept"].ravel()
+    start = line.start, line.state.params["coef_0"], line.state.params["intercept_0"].ravel()
     theirs = train_torch(X, y, start, loss, name, lr, mode, n_epochs=5)
     for _ in range(5):
         run_epoch(line.problem, line.state, line.data, line.data.rows, line.backend)

@@ -27,7 +27,7 @@ def evaluate(line, rows):
     table[columns] = g.values[:, : line.start.shape[1]]
     counts[columns] = g.counts
     assert not g.values[:, line.start.shape[1] :].any()
-    return value, (table, grads["coef"], grads["intercept"].ravel()), counts
+    return value, (table, grads["coef_0"], grads["intercept_0"].ravel()), counts
 
 
 @pytest.fixture(params=["array code", 1, 2])
@@ -95,6 +95,6 @@ def test_gradients_are_slopes_also_for_repeated_ids(loss, pooling):
             else:
                 assert abs(slope(params["table"].values, (row_of[j], k)) - grads[0][j, k]) < 1e-8
         for at in np.ndindex(grads[1].shape):
-            assert abs(slope(params["coef"], at) - grads[1][at]) < 1e-8
+            assert abs(slope(params["coef_0"], at) - grads[1][at]) < 1e-8
         for i in range(len(grads[2])):
-            assert abs(slope(params["intercept"], (i, 0)) - grads[2][i]) < 1e-8
+            assert abs(slope(params["intercept_0"], (i, 0)) - grads[2][i]) < 1e-8

@@ -119,7 +119,7 @@ def test_clipping_bounds_every_step():
     assert all(np.array_equal(a, b) for a, b in zip(loose.dense(), plain.dense(), strict=True))
 
 
-@pytest.mark.parametrize("what", ["table", "coef", "data"])
+@pytest.mark.parametrize("what", ["table", "coef_0", "data"])
 def test_divergence_is_noticed_before_anything_is_written(what):
     line = plain_line(batch_size=10)
     train(line, 1)
@@ -129,12 +129,12 @@ def test_divergence_is_noticed_before_anything_is_written(what):
     else:
         array = params[what].values if what == "table" else params[what]
         array[...] = 1e300
-    before = [a.copy() for a in (params["table"].values, params["coef"], params["intercept"])]
+    before = [a.copy() for a in (params["table"].values, params["coef_0"], params["intercept_0"])]
     with pytest.raises(
         TrainingDiverged, match=r"epoch 2, batch 1: .*learning_rate_init.*clip_norm"
     ):
         run_epoch(line.problem, line.state, line.data, line.data.rows, line.backend)
-    after = params["table"].values, params["coef"], params["intercept"]
+    after = params["table"].values, params["coef_0"], params["intercept_0"]
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     assert line.state.step == 4
 
@@ -154,8 +154,12 @@ def test_the_fit_ends_at_a_plateau_or_when_asked():
 
 def test_plateau():
     plateau = Plateau(tol=0.1, patience=2)
-    assert [plateau.update(v) for v in (1.0, 0.95, 0.8, 0.75, 0.72)] == [0, 0, 0, 0, 1]
+    assert [plateau.update(-v) for v in (1.0, 0.95, 0.8, 0.75, 0.72)] == [0, 0, 0, 0, 1]
+    assert (plateau.best, plateau.best_epoch) == (-0.72, 5)
     plateau = Plateau(tol=0.0, patience=1)
-    assert plateau.update(float("inf"))
+    assert plateau.update(float("-inf"))
     assert not plateau.update(1.0)
+    assert plateau.is_best
     assert plateau.update(1.0)
+    assert not plateau.is_best
+    assert plateau.best_epoch == 2

@@ -8,9 +8,10 @@ import pytest
 from lines import Line, rough_csr, targets
 from skembed.core import FeatureIndex
 from skembed.kernels import get_backend
-from skembed.models import BagLinear, UniformStart
+from skembed.losses import LOSSES
+from skembed.models import BagModel, UniformStart
 from skembed.solvers import SOLVERS, Adagrad
-from skembed.training import FitState, run_epoch
+from skembed.training import FitProblem, FitState, Schedule, run_epoch
 
 
 def snapshot(state):
@@ -29,11 +30,8 @@ def test_old_rows_keep_their_bits_when_the_table_grows(solver):
     run_epoch(line.problem, state, line.data, line.data.rows, line.backend)
     state.params["table"].values[:] += 1
     before = snapshot(state)
-    wide = FeatureIndex(60)
-    wide._set(state.index.columns, state.index.counts, state.index.rows,
-              state.index.n_trainable, state.index.n_rows)  # fmt: skip
     new = np.array([0, 30, 31, 59])
-    index = wide.observe(new, np.ones(4, int), frozen=np.array([1, 3, 31]))
+    index = state.index.observe(new, np.ones(4, int), n_features=60, frozen=np.array([1, 3, 31]))
     state.grow(index, UniformStart(0), line.problem.solver, line.backend)
     after = snapshot(state)
     assert {c: after[c] for c in before} == before
@@ -43,14 +41,22 @@ def test_old_rows_keep_their_bits_when_the_table_grows(solver):
     assert index.row_columns()[table.n_trainable :].tolist() == [1, 3, 31]
 
 
+def new_state(solver):
+    problem = FitProblem(
+        BagModel("sqrtn"), LOSSES["log_loss"](), solver, (), Schedule(0.1), 0.0, 16, False
+    )
+    params = problem.model.init_params(3, [0.0], np.float64)
+    return FitState(0, FeatureIndex(9), problem, params)
+
+
 def test_new_accumulators_start_where_the_solver_says():
     solver = Adagrad(initial_accumulator=0.5)
-    state = FitState(0, FeatureIndex(9), BagLinear().init_params(3, [0.0], np.float64), solver, 0.1)
+    state = new_state(solver)
     index = FeatureIndex(9).observe(np.array([2, 7]), np.array([1, 1]))
     state.grow(index, UniformStart(0), solver, get_backend())
     assert (state.solver_state["table"]["sum_sq"].values[:, :3] == 0.5).all()
-    assert (state.solver_state["coef"]["sum_sq"] == 0.5).all()
-    assert (state.solver_state["intercept"]["sum_sq"] == 0.5 + 1e-6).all()
+    assert (state.solver_state["coef_0"]["sum_sq"] == 0.5).all()
+    assert (state.solver_state["intercept_0"]["sum_sq"] == 0.5 + 1e-6).all()
 
 
 def test_copies_are_independent_and_go_on_with_the_same_bits():
@@ -66,11 +72,25 @@ def test_copies_are_independent_and_go_on_with_the_same_bits():
 
 
 def test_finite_parameters():
-    state = FitState(
-        0, FeatureIndex(9), BagLinear().init_params(3, [0.0], np.float64), Adagrad(), 0.1
-    )
+    state = new_state(Adagrad())
     assert state.all_finite()
-    state.params["coef"][:] = 1e200  # their square is no number any more, they are
+    state.params["coef_0"][:] = 1e200  # their square is no number any more, they are
     assert state.all_finite()
-    state.params["coef"][0, 0] = np.nan
+    state.params["coef_0"][0, 0] = np.nan
     assert not state.all_finite()
+
+
+def test_growth_can_be_undone():
+    rng = np.random.default_rng(0)
+    X, y = rough_csr(rng, 40, 25, np.float64), targets(rng, "softmax", 40)
+    line = Line(X, y, get_backend(), loss="softmax", pooling="mean", frozen=(1, 3))
+    state, old = line.state, line.state.index
+    before = snapshot(state)
+    index = old.observe(
+        np.array([0, 30, 31, 59]), np.ones(4, int), n_features=60, frozen=np.array([1, 3, 31])
+    )
+    state.grow(index, UniformStart(0), line.problem.solver, line.backend)
+    assert snapshot(state) != before
+    state.shrink(old)
+    assert snapshot(state) == before
+    assert state.params["table"].n_trainable == old.n_trainable

@@ -115,7 +115,7 @@ class CPUBackend(Backend):
     def scale(self, indptr, data, pooling):
         """Return one pooling factor a row: "sum" 1, "mean" 1 / sum |x|, "sqrtn" 1 / ||x||."""
         out = np.ones(len(indptr) - 1, data.dtype)
-        kernel = {"sum": None, "mean": _bag.mean_scale, "sqrtn": _bag.sqrtn_scale}[pooling]
+        kernel = {"mean": _bag.mean_scale, "sqrtn": _bag.sqrtn_scale}.get(pooling)
         if kernel is not None:
             for lo, hi in self._chunks(indptr):
                 kernel(indptr, data, lo, hi, out)
@@ -224,12 +224,29 @@ class CPUBackend(Backend):
         cuts = self.cuts.tolist()
         return list(pairwise(cuts))
 
-    def bag_backward(self, groups, d_pooled):
+    def forward_max(self, batch, table):
+        """Return the componentwise maximum of x E over each bag, and the rows it was taken from."""
+        b, width = len(batch.rows), table.shape[1]
+        out = self._rows_of("pooled", b, width, table.dtype)
+        winners = self._rows_of("winners", b, width, np.dtype(np.int32))[:, :width]
+        jobs = 1 if batch.n_occurrences < MIN_SHARE * self.n_jobs else self.n_jobs
+        x = batch.indptr, batch.indices, batch.data, batch.rows
+        shares = [
+            (*x, b * t // jobs, b * (t + 1) // jobs, table, out, winners) for t in range(jobs)
+        ]
+        self.team.run(_bag.bag_max, shares)
+        return out, winners
+
+    def bag_backward(self, groups, d_pooled, winners=None):
         """Return the summed gradient of each touched row, shape (m, width)."""
         m = len(groups.ids)
         out = self._rows_of("values", m, d_pooled.shape[1], d_pooled.dtype)
-        x = groups.starts, groups.keys, groups.coef, d_pooled, 0
-        self.team.run(_rows.sum_rows, [(*x, lo, hi, out) for lo, hi in self._cuts(x[0], m)])
+        x = groups.starts, groups.keys, groups.coef, d_pooled
+        if winners is None:
+            kernel, x = _rows.sum_rows, (*x, 0)
+        else:
+            kernel, x = _bag.sum_winners, (*x, winners, groups.ids)
+        self.team.run(kernel, [(*x, lo, hi, out) for lo, hi in self._cuts(x[0], m)])
         return out
 
     def update_rows(self, name, grad, arrays, args):
@@ -238,6 +255,8 @@ class CPUBackend(Backend):
         m = len(grad.indices)
         if m == 0:
             return
+        if isinstance(grad, PendingRowGradient) and grad.winners is not None:
+            grad = grad.sum(self)
         if not isinstance(grad, PendingRowGradient):
             starts = np.concatenate([[0], np.cumsum(grad.counts)])
             x = grad.indices, grad.values, 0

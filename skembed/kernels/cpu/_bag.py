@@ -13,6 +13,7 @@ from ._lines import add1, add4, prefetch
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 AHEAD = 4  # read-ahead of the forward pass, in blocks of four occurrences
 U = np.uint64
+LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(**OPTIONS)
@@ -56,6 +57,46 @@ def bag_forward(indptr, indices, data, rows, scale, lo, hi, table, out):
         a = scale[i]
         for k in range(width):
             out[i, k] *= a
+
+
+@njit(**OPTIONS)
+def bag_max(indptr, indices, data, rows, lo, hi, table, out, winners):
+    """Write the componentwise maximum of x E over each bag and the table row it is from.
+
+    Of equal values the first counts. A bag without members gives zeros and row -1.
+    """
+    width = table.shape[1]
+    for i in range(lo, hi):
+        p, e = indptr[rows[i]], indptr[rows[i] + 1]
+        for k in range(width):
+            out[i, k] = 0
+            winners[i, k] = -1
+        if p < e:
+            x, j = data[p], U(indices[p])
+            for k in range(width):
+                out[i, k] = x * table[j, k]
+                winners[i, k] = indices[p]
+        for q in range(p + 1, e):
+            x, j = data[q], U(indices[q])
+            for k in range(width):
+                y = x * table[j, k]
+                if y > out[i, k]:
+                    out[i, k] = y
+                    winners[i, k] = indices[q]
+
+
+@njit(**OPTIONS)
+def sum_winners(starts, keys, coef, d_pooled, winners, ids, lo, hi, values):
+    """Write values[u] = sum of coef * d_pooled[source] over the components that row ids[u] won."""
+    width = values.shape[1]
+    for u in range(lo, hi):
+        for k in range(width):
+            values[u, k] = 0
+        for p in range(starts[u], starts[u + 1]):
+            x, i = coef[p], U(keys[p]) & LOW
+            for k in range(width):
+                if winners[i, k] == ids[u]:
+                    values[u, k] += x * d_pooled[i, k]
 
 
 @njit(**OPTIONS)

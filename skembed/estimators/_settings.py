@@ -1,0 +1,228 @@
+"""Parameters of the estimators, and what a fit makes of them."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import get_scorer_names
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skembed.models import ArrayStart, BagModel, NormalStart, UniformStart
+from skembed.solvers import SOLVERS, Solver
+from skembed.training import FitProblem, Schedule, transforms_of
+
+from ._fitted import FittedBag
+from ._targets import LabelTarget
+from ._validation import check_columns, check_start
+from ._width import suggest_n_components
+
+AUTO_EARLY_STOPPING = 200  # rows of positive weight from which "auto" holds rows out
+
+
+class BagSettings(FittedBag):
+    """The parameters, with what they mean for a fit."""
+
+    _parameter_constraints = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto", "half", "fourth_root"}),
+        ],
+        "pooling": [StrOptions({"sqrtn", "mean", "sum", "max"})],
+        "hidden_layer_sizes": ["array-like"],
+        "numeric_features": ["array-like", None],
+        "linear_term": ["boolean"],
+        "solver": [StrOptions(set(SOLVERS)), Solver],
+        "learning_rate_init": [Interval(Real, 0, None, closed="neither"), None],
+        "learning_rate": [StrOptions({"constant", "linear", "invscaling"})],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "refit": ["boolean"],
+        "shuffle": ["boolean"],
+        "warm_start": ["boolean"],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "padding_features": ["array-like", None],
+        "frozen_features": ["array-like", StrOptions({"all"}), None],
+        "init": [
+            StrOptions({"uniform", "normal"}),
+            HasMethods(["fit", "transform"]),
+            "array-like",
+        ],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "n_jobs": [Integral, None],
+    }
+
+    class_weight = None  # classifiers have it as a parameter
+
+    def __init__(
+        self,
+        n_components=64,
+        *,
+        pooling="sqrtn",
+        hidden_layer_sizes=(),
+        numeric_features=None,
+        linear_term=False,
+        loss="auto",
+        solver="adagrad",
+        learning_rate_init=None,
+        learning_rate="constant",
+        weight_decay=0.0,
+        batch_size="auto",
+        max_iter=100,
+        tol=1e-4,
+        n_iter_no_change=5,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        scoring=None,
+        refit=False,
+        shuffle=True,
+        warm_start=False,
+        min_count=1,
+        padding_features=None,
+        frozen_features=None,
+        init="uniform",
+        random_state=None,
+        verbose=0,
+        n_jobs=None,
+    ):
+        self.n_components = n_components
+        self.pooling = pooling
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.numeric_features = numeric_features
+        self.linear_term = linear_term
+        self.loss = loss
+        self.solver = solver
+        self.learning_rate_init = learning_rate_init
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.refit = refit
+        self.shuffle = shuffle
+        self.warm_start = warm_start
+        self.min_count = min_count
+        self.padding_features = padding_features
+        self.frozen_features = frozen_features
+        self.init = init
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self):
+        """Return the tags of scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _draw_seed(self):
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _resolve_solver(self):
+        solver = SOLVERS.resolve(self.solver)
+        solver._validate_params()
+        return solver
+
+    def _resolve_width(self, n_active, target):
+        if not isinstance(self.n_components, str):
+            return int(self.n_components)
+        return suggest_n_components(
+            n_active,
+            n_outputs=target.n_outputs,
+            multi_label=isinstance(target, LabelTarget),
+            rule=self.n_components,
+        )
+
+    def _resolve_columns(self, parameter, n_features):
+        names = getattr(self, "feature_names_in_", None)
+        return check_columns(getattr(self, parameter), parameter, n_features, names)
+
+    def _later_start(self, seed, X, d):
+        """Return what writes rows that come after the first call."""
+        if isinstance(self.init, str) or hasattr(self.init, "transform"):
+            return (NormalStart if self.init == "normal" else UniformStart)(seed)
+        return ArrayStart(check_start(self.init, X.shape[1], d))
+
+    def _first_start(self, seed, X, y, rows, d):
+        """Return what writes the first rows: drawn values, an array, or what another has learned.
+
+        An unfitted `init` is fitted on the rows to train on.
+        """
+        if not hasattr(self.init, "transform"):
+            return self._later_start(seed, X, d)
+        if isinstance(self.init, FrozenEstimator):
+            other = self.init.estimator
+            check_is_fitted(other)
+        else:
+            other = clone(self.init).fit(X.matrix()[rows], y[rows])
+        if hasattr(other, "embedding_"):
+            return ArrayStart(check_start(other.embedding_, X.shape[1], d))
+        if not hasattr(other, "components_"):
+            raise ValueError(
+                f"init={self.init!r} has neither embedding_ nor components_ when fitted. Use an "
+                "EmbeddingBag, a TruncatedSVD, or an array."
+            )
+        vectors = check_start(np.transpose(other.components_), X.shape[1], d)
+        size = np.sqrt(np.mean(vectors**2))  # as large as drawn vectors
+        return ArrayStart(vectors / (size * np.sqrt(3) * d) if size > 0 else vectors)
+
+    def _resolve_model(self):
+        sizes = np.asarray(self.hidden_layer_sizes)
+        if sizes.ndim > 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+            raise ValueError(
+                "hidden_layer_sizes must hold positive integers, one a hidden layer, got "
+                f"{self.hidden_layer_sizes!r}."
+            )
+        if self.linear_term and self.pooling == "max":
+            raise ValueError("linear_term=True needs pooling='sqrtn', 'mean' or 'sum'.")
+        return BagModel(self.pooling, sizes.ravel().tolist())
+
+    def _resolve_problem(self, target, n_rows, step):
+        """Return the problem of a fit, or that of a `partial_fit` where n_rows is None."""
+        solver, size, partial = self._resolve_solver(), self.batch_size, n_rows is None
+        if size == "auto":
+            size = 256 if partial else min(max(n_rows // 128, 64), 1024)
+        rate = self.learning_rate_init
+        rate = solver.default_learning_rate if rate is None else float(rate)
+        if partial and self.learning_rate == "linear":
+            raise ValueError(
+                "learning_rate='linear' falls to zero over max_iter epochs of fit; partial_fit "
+                "does not know how many calls will come. Use 'constant' or 'invscaling'."
+            )
+        n_steps = 1 if partial else self.max_iter * -(-n_rows // int(size))
+        return FitProblem(
+            model=self._resolve_model(),
+            loss=target.loss,
+            solver=solver,
+            transforms=transforms_of(solver),
+            schedule=Schedule(rate, self.learning_rate, step, n_steps),
+            weight_decay=float(self.weight_decay),
+            batch_size=int(size),
+            shuffle=self.shuffle and not partial,
+        )
+
+    def _holds_out(self, n_rows, given):
+        """Tell whether a fit scores rows that it does not train on."""
+        if given:
+            if self.early_stopping is False or self.refit:
+                name = "refit=True" if self.refit else "early_stopping=False"
+                raise ValueError(f"X_val is for early stopping and does not go with {name}.")
+            return True
+        if self.early_stopping == "auto":
+            return n_rows >= AUTO_EARLY_STOPPING
+        return self.early_stopping
