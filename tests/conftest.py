@@ -1,4 +1,4 @@
-"""Settings that hold for every test; they are made before anything imports numba."""
+"""Settings that hold for every test; they are made before anything imports numba or SciPy."""
 
 import hashlib
 import os
@@ -24,6 +24,9 @@ def _kernel_key():
 os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"skembed-numba-{_kernel_key()}")
 )
+
+# Lets scikit-learn's estimator checks run those of the array API; SciPy reads it when imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 # The first call of a kernel compiles it, so a time limit per example would fail at random.
 settings.register_profile("skembed", deadline=None, derandomize=True)

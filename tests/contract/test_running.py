@@ -135,7 +135,8 @@ def test_same_bits_for_any_number_of_threads(threads_run, cls, solver, dtype):
     fits = []
     for n_jobs in (1, 2, 4):
         threads_run.clear()
-        fit = cls(solver=solver, frozen_features=[5, 6], n_jobs=n_jobs, **QUICK)
+        options = dict(learning_rate_init=0.05, frozen_features=[5, 6], n_jobs=n_jobs)
+        fit = cls(solver=solver, **options, **QUICK)
         fit.fit(X, y, np.arange(150) % 3).partial_fit(X, y)
         fits.append((learned(fit), [value.tobytes() for _, value in predictions(fit, X)]))
         assert max(threads_run) == n_jobs

@@ -39,7 +39,7 @@ WAYS = {
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 def test_copy_predicts_and_goes_on_with_the_same_bits(cls, way, solver):
     X, y = small_data()
-    options = dict(solver=SOLVERS[solver](), frozen_features=[2], n_jobs=2)
+    options = dict(solver=SOLVERS[solver](), learning_rate_init=0.05, frozen_features=[2], n_jobs=2)
     fit = cls(**options, **QUICK).fit(X[:30], y[:30])
     other = WAYS[way](fit)
     assert other is not fit

@@ -60,7 +60,7 @@ def test_weight_zero_removes_a_class():
 def test_whole_weights_repeat_rows(cls, solver):
     X, y = small_data()
     w = np.random.default_rng(0).integers(0, 4, 60)
-    options = QUICK | dict(batch_size=1000, solver=solver)
+    options = QUICK | dict(batch_size=1000, solver=solver, learning_rate_init=0.05)
     weighted = cls(**options).fit(X, y, w.astype(float))
     at = np.repeat(np.arange(60), w)
     repeated = cls(**options).fit(X[at], y[at])
