@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from skembed.core import SHUFFLE, FeatureIndex, stream
+from skembed.core import SHUFFLE, FeatureIndex, SparseRows, stream
 from skembed.losses import LOSSES
 from skembed.models import ArrayStart, BagModel
 from skembed.solvers import SOLVERS
@@ -38,14 +38,15 @@ class Line:
 
     def __init__(
         self, X, y, backend, *, loss, pooling, d=5, solver="adagrad", lr=0.1, weight_decay=0.0,
-        batch_size=16, weight=None, frozen=(), padding=(), seed=0, shuffle=False,
+        batch_size=16, weight=None, frozen=(), padding=(), seed=0, shuffle=False, hidden=(),
+        numeric=None, linear_term=False,
     ):  # fmt: skip
         rng = np.random.default_rng(seed)
         dtype, n, n_features = X.dtype, X.shape[0], X.shape[1]
         self.backend, self.X, self.y = backend, X, y
         solver = SOLVERS.resolve(solver)
         self.problem = FitProblem(
-            BagModel(pooling), LOSSES[loss](), solver, transforms_of(solver), Schedule(lr),
+            BagModel(pooling, hidden), LOSSES[loss](), solver, transforms_of(solver), Schedule(lr),
             weight_decay, batch_size, shuffle,
         )  # fmt: skip
         weight = np.ones(n) if weight is None else weight
@@ -56,14 +57,25 @@ class Line:
             *seen, padding=np.array(padding, int), frozen=np.array(frozen, int)
         )
         self.start = rng.normal(size=(n_features, d))
-        params = self.problem.model.init_params(d, rng.normal(size=N_OUTPUTS[loss]), dtype)
-        params["coef_0"][:] = rng.normal(size=params["coef_0"].shape)
+        params = self.problem.model.init_params(
+            d, rng.normal(size=N_OUTPUTS[loss]), dtype, linear_term=linear_term,
+            n_numeric=0 if numeric is None else numeric.shape[1],
+        )  # fmt: skip
+        for i in self.problem.model.layers:
+            params[f"coef_{i}"][:] = rng.normal(size=params[f"coef_{i}"].shape)
+            if i < self.problem.model.layers[-1]:
+                params[f"intercept_{i}"][:] = rng.normal(size=params[f"intercept_{i}"].shape)
         self.state = FitState(seed, FeatureIndex(n_features), self.problem, params)
         self.state.grow(index, ArrayStart(self.start), solver, backend)
+        table = params["table"]
+        table.values[:, d : table.d] = rng.normal(size=(table.n_rows, table.n_linear))
         mapped = backend.map_columns(*csr, index)
         scale = backend.scale(mapped[0], mapped[2], pooling)
         y = y.astype(dtype) if loss == "squared_error" else y
-        self.data = TrainingRows(*mapped, scale, y, weight.astype(dtype), rows)
+        if numeric is not None:
+            parts = numeric.indptr, numeric.indices, numeric.data.astype(dtype)
+            numeric = SparseRows(*parts, numeric.shape[1])
+        self.data = TrainingRows(*mapped, scale, y, weight.astype(dtype), rows, numeric)
         self.active = np.zeros(n_features, bool)
         self.active[index.columns[index.rows >= 0]] = True
         self.frozen = np.zeros(n_features, bool)

@@ -73,6 +73,62 @@ def gradients(params, X, rows, y, weight, *, pooling, loss, active, frozen):
     return value, (dE, dW, db), counts
 
 
+def pool_max(E, X, i, active):
+    """Componentwise maximum of x E over a bag, and of which pair it is; zeros for an empty bag."""
+    pairs = [(j, x) for j, x in entries(X, i) if active[j]]
+    h, of = np.zeros(E.shape[1]), np.full(E.shape[1], -1)
+    for k in range(E.shape[1]):
+        for p, (j, x) in enumerate(pairs):
+            if of[k] < 0 or x * E[j, k] > h[k]:
+                h[k], of[k] = x * E[j, k], p
+    return h, pairs, of
+
+
+def deep_forward(params, X, i, numeric, pooling, active):
+    """Raw scores of a row, and what the way back needs; `params` as in `deep_gradients`."""
+    E, V, layers = params
+    h, pairs, way = pool_max(E, X, i, active) if pooling == "max" else pool(E, X, i, pooling, active)
+    inputs, x = [], np.concatenate([h, numeric])
+    for n, (W, b) in enumerate(layers):
+        inputs.append(x)
+        x = np.array([sum(w * v for w, v in zip(row, x, strict=True)) for row in W]) + b
+        if n < len(layers) - 1:
+            x = np.where(x > 0, x, 0.0)
+    if V is not None:
+        for j, value in pairs:
+            x = x + value / way * V[j]
+    return x, pairs, way, inputs
+
+
+def deep_gradients(params, X, rows, y, weight, numeric, *, pooling, loss, active, frozen):
+    """Mean loss and dense gradients of (embeddings, direct weights, [(W, b) of each layer]).
+
+    `numeric` holds the columns that join the pooled vector, a dense array.
+    """
+    E, V, layers = params
+    d, total, value = E.shape[1], sum(weight[i] for i in rows), 0.0
+    dE, dV = np.zeros_like(E), None if V is None else np.zeros_like(V)
+    grads = [(np.zeros_like(W), np.zeros_like(b)) for W, b in layers]
+    for i in rows:
+        raw, pairs, way, inputs = deep_forward(params, X, i, numeric[i], pooling, active)
+        one, top = loss_and_slope(loss, y[i], raw)
+        share = weight[i] / total
+        value, slope = value + share * one, top
+        for n in reversed(range(len(layers))):
+            grads[n][0][...] += share * np.outer(slope, inputs[n])
+            grads[n][1][...] += share * slope
+            slope = layers[n][0].T @ slope
+            if n:
+                slope = np.where(inputs[n] > 0, slope, 0.0)
+        for p, (j, x) in enumerate(pairs):
+            if frozen[j]:
+                continue
+            dE[j] += share * slope[:d] * (x * (way == p) if pooling == "max" else x / way)
+            if V is not None:
+                dV[j] += share * x / way * top
+    return value, dE, dV, grads
+
+
 class ReferenceSolver:
     """One step, row by row and coordinate by coordinate.
 

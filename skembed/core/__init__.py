@@ -3,12 +3,13 @@
 from ._batch import CSRBatch, SparseRows
 from ._features import FeatureIndex
 from ._registry import Registry
-from ._rng import HEAD, SHUFFLE, SPLIT, hashed_uniform, stream
+from ._rng import HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
 from ._table import ParamTable, RowArray, padded_width
 
 __all__ = [
     "HEAD",
+    "NEGATIVES",
     "SHUFFLE",
     "SPLIT",
     "CSRBatch",

@@ -9,8 +9,8 @@ and Flood, "Fast splittable pseudorandom number generators", 2014) started at a 
 
 import numpy as np
 
-# Purposes of a stream: order of rows in an epoch, rows held out, hidden layers of the head.
-SHUFFLE, SPLIT, HEAD = 1, 2, 3
+# Purposes of a stream: order of rows in an epoch, rows held out, hidden layers, negative samples.
+SHUFFLE, SPLIT, HEAD, NEGATIVES = 1, 2, 3, 4
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)

@@ -64,9 +64,11 @@ class SparseRowGradient:
             raise ValueError(
                 f"Row ids must lie in [0, {shape[0]}), got {indices.min()} to {indices.max()}."
             )
-        rows, inverse, counts = np.unique(indices, return_inverse=True, return_counts=True)
-        total = np.zeros((len(rows), shape[1]), values.dtype)
-        np.add.at(total, inverse, values)
+        rows, starts, counts = np.unique(np.sort(indices), return_index=True, return_counts=True)
+        order = np.argsort(indices, kind="stable")
+        total = np.zeros((0, shape[1]), values.dtype)
+        if len(rows):
+            total = np.add.reduceat(values[order], starts, axis=0)
         return cls(rows.astype(np.int64), total, counts, tuple(shape))
 
     def add(self, other):

@@ -3,6 +3,7 @@
 import copy
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,6 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from skembed.core import FeatureIndex
 from skembed.kernels import get_backend
+from skembed.losses import Loss
 from skembed.training import (
     EpochHooks,
     FitState,
@@ -111,7 +113,9 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
                 def begin(rows, old):
                     state = self._begin(X, y, codes, weights, rows, target, problem, backend, old,
                                         seed)  # fmt: skip
-                    return state, self._rows_of(X, codes, weights, rows, state, backend)
+                    return state, self._rows_of(
+                        X, codes, weights, rows, state, backend, target.loss
+                    )
 
                 state, data = begin(train, old)
                 hooks = EpochHooks(
@@ -150,12 +154,12 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
                 scorer, self, lambda state: self._fitted_attributes(state, target), *given
             )
         if given[0] is None:
-            data = TrainingRows(*(getattr(data, n) for n in data.__slots__[:6]), out, data.numeric)
+            data = replace(data, rows=out)
         else:
             X, y = check_csr(self, *given[:2], reset=False, dtype=X.data.dtype, **self._y_options())
             weights, rows = self._weights(given[2], X)
             codes = target.encode(y, rows, X.data.dtype)
-            data = self._rows_of(X, codes, weights, rows, state, backend)
+            data = self._rows_of(X, codes, weights, rows, state, backend, Loss())
         return HeldOut(data, target.metric)
 
     def _train(self, problem, state, data, backend, hooks, held_out):
@@ -228,7 +232,7 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
                     state, before = self._state, self._state.index
                     self._check_continuation(state, problem)
                     self._observe(state, X, y, rows, problem, backend)
-                data = self._rows_of(X, codes, weights, rows, state, backend)
+                data = self._rows_of(X, codes, weights, rows, state, backend, target.loss)
                 backend.prepare(data.indices, state.params["table"].n_trainable)
                 vars(self).update(self._fitted_attributes(state, target))
                 try:
@@ -320,11 +324,16 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         start = self._later_start(state.seed, X, state.params["table"].d_embedding)
         state.grow(index, start, problem.solver, backend)
 
-    def _rows_of(self, X, codes, weights, rows, state, backend):
+    def _rows_of(self, X, codes, weights, rows, state, backend, loss):
         """Return the data in table rows, in the work dtype."""
         indptr, indices, data = backend.map_columns(X.indptr, X.indices, X.data, state.index)
         if weights is not None:
             weights = None if np.ptp(weights[rows]) == 0 else weights.astype(data.dtype)
         scale = backend.scale(indptr, data, state.model.pooling)
-        numeric = numeric_rows(X, state.numeric)
-        return TrainingRows(indptr, indices, data, scale, codes, weights, rows, numeric)
+        numeric, noise = numeric_rows(X, state.numeric), None
+        if loss.sampled:
+            w = None if weights is None else weights[rows]
+            counts = np.bincount(codes[rows], w, state.params[state.model.coef].n_rows)
+            state.class_counts = state.class_counts + counts
+            noise = loss.noise(state.class_counts)
+        return TrainingRows(indptr, indices, data, scale, codes, weights, rows, numeric, noise)

@@ -23,8 +23,8 @@ LOSS = """
 loss : str or Loss, default="auto"
     ``"log_loss"`` (also ``"auto"``): a sigmoid for two classes, a softmax for more, independent
     sigmoids for several labels a row; ``"ova"``: independent sigmoids for classes as well;
-    ``"hinge"`` and ``"squared_hinge"``: one class against the rest; or an instance from
-    :mod:`skembed.losses`.
+    ``"hinge"`` and ``"squared_hinge"``: one class against the rest; ``"negative_sampling"``: for
+    thousands of classes, of which a batch scores some; or an instance from :mod:`skembed.losses`.
 """
 
 

@@ -31,7 +31,7 @@ solver : str or Solver, default="adagrad"
 
 learning_rate_init : float or None, default=None
     Learning rate to begin with; None is the solver's own (Adagrad .05, LazyAdam and AdamW .003,
-    FTRL .1, SGD 2).
+    FTRL .1, SGD 2 for classes and .5 for numbers).
 
 learning_rate : {"constant", "linear", "invscaling"}, default="constant"
     How the rate goes on: ``"linear"`` falls to zero over `max_iter` epochs of `fit`, as in

@@ -5,7 +5,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skembed.core import CSRBatch
+from skembed.core import CSRBatch, ParamTable
 from skembed.kernels import get_backend
 
 from ._validation import CSR, check_csr, numeric_rows
@@ -113,7 +113,8 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         ).T
 
     def _layers(self, name):
-        return [self._state.params[f"{name}_{i}"] for i in self._state.model.layers]
+        layers = [self._state.params[f"{name}_{i}"] for i in self._state.model.layers]
+        return [p.values[:, : p.d] if isinstance(p, ParamTable) else p for p in layers]
 
     def _only_layer(self, name):
         layers = self._layers(name)

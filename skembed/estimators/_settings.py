@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skembed.models import ArrayStart, BagModel, NormalStart, UniformStart
+from skembed.models import ArrayStart, BagModel, NormalStart, SampledBagModel, UniformStart
 from skembed.solvers import SOLVERS, Solver
 from skembed.training import FitProblem, Schedule, transforms_of
 
@@ -181,7 +181,7 @@ class BagSettings(FittedBag):
         size = np.sqrt(np.mean(vectors**2))  # as large as drawn vectors
         return ArrayStart(vectors / (size * np.sqrt(3) * d) if size > 0 else vectors)
 
-    def _resolve_model(self):
+    def _resolve_model(self, loss):
         sizes = np.asarray(self.hidden_layer_sizes)
         if sizes.ndim > 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
             raise ValueError(
@@ -190,7 +190,10 @@ class BagSettings(FittedBag):
             )
         if self.linear_term and self.pooling == "max":
             raise ValueError("linear_term=True needs pooling='sqrtn', 'mean' or 'sum'.")
-        return BagModel(self.pooling, sizes.ravel().tolist())
+        if self.linear_term and loss.sampled:
+            raise ValueError("linear_term=True scores every class; a sampled loss does not.")
+        model = SampledBagModel if loss.sampled else BagModel
+        return model(self.pooling, sizes.ravel().tolist())
 
     def _resolve_problem(self, target, n_rows, step):
         """Return the problem of a fit, or that of a `partial_fit` where n_rows is None."""
@@ -198,7 +201,7 @@ class BagSettings(FittedBag):
         if size == "auto":
             size = 256 if partial else min(max(n_rows // 128, 64), 1024)
         rate = self.learning_rate_init
-        rate = solver.default_learning_rate if rate is None else float(rate)
+        rate = solver.rate_for(target.loss) if rate is None else float(rate)
         if partial and self.learning_rate == "linear":
             raise ValueError(
                 "learning_rate='linear' falls to zero over max_iter epochs of fit; partial_fit "
@@ -206,7 +209,7 @@ class BagSettings(FittedBag):
             )
         n_steps = 1 if partial else self.max_iter * -(-n_rows // int(size))
         return FitProblem(
-            model=self._resolve_model(),
+            model=self._resolve_model(target.loss),
             loss=target.loss,
             solver=solver,
             transforms=transforms_of(solver),

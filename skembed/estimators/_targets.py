@@ -7,7 +7,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from skembed.core import SparseRows
-from skembed.losses import LOSSES, Softmax
+from skembed.losses import LOSSES, NegativeSampling, Softmax
 from skembed.training import accuracy, minus_loss, precision_at_1
 
 
@@ -65,9 +65,12 @@ class ClassTarget:
             )
         self.classes = classes
         self.n_outputs = 1 if len(classes) == 2 else len(classes)
-        if loss == "auto":
-            loss = "log_loss"
-        self.loss = LOSSES.resolve("softmax" if loss == "log_loss" and len(classes) > 2 else loss)
+        if loss in ("auto", "log_loss"):
+            loss = "softmax" if len(classes) > 2 else "log_loss"
+        self.loss = LOSSES.resolve(loss)
+        if self.loss.sampled and len(classes) == 2:
+            self.loss = LOSSES["log_loss"]()  # nothing to draw
+        self.loss._validate_params()
         if isinstance(self.loss, Softmax) and self.n_outputs == 1:
             raise ValueError("Softmax needs more than two classes. Use loss='log_loss' for two.")
         self.metric = minus_loss if self.n_outputs == 1 else accuracy
@@ -141,8 +144,10 @@ class LabelTarget:
         self.classes, self.n_outputs = np.arange(n_labels), n_labels
         self.sparse_output = sparse_output
         self.loss = LOSSES.resolve("log_loss" if loss == "auto" else loss)
-        if isinstance(self.loss, Softmax):
-            raise ValueError("Softmax allows one label a row; use loss='log_loss' for several.")
+        self.loss._validate_params()
+        if isinstance(self.loss, (Softmax, NegativeSampling)):
+            name = type(self.loss).__name__
+            raise ValueError(f"{name} allows one label a row; use loss='log_loss' for several.")
 
     def same_as(self, other):
         """Tell whether a fit can go on with these targets."""
@@ -199,6 +204,7 @@ class NumberTarget:
         self.n_columns = n_columns
         self.n_outputs = n_columns or 1
         self.loss = LOSSES.resolve("squared_error" if loss == "auto" else loss)
+        self.loss._validate_params()
 
     @classmethod
     def of(cls, y, loss):

@@ -124,7 +124,8 @@ def _scan(X):
 def _validated(estimator, X, y, **options):
     """Call scikit-learn's check; say what to do about text."""
     try:
-        return validate_data(estimator, X, y, **options)
+        with np.errstate(over="ignore"):  # a cast to infinity is refused just after
+            return validate_data(estimator, X, y, **options)
     except ValueError as error:
         if "could not convert string to float" not in str(error):
             raise

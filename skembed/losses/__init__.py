@@ -7,6 +7,7 @@ from ._huber import Huber
 from ._log import LogLoss
 from ._poisson import Poisson
 from ._quantile import Quantile
+from ._sampled import NegativeSampling
 from ._softmax import Softmax
 from ._squared import SquaredError
 from ._squared_hinge import SquaredHinge
@@ -15,6 +16,7 @@ __all__ = [
     "Hinge",
     "Huber",
     "LogLoss",
+    "NegativeSampling",
     "Poisson",
     "Quantile",
     "Softmax",

@@ -20,10 +20,13 @@ class Loss(BaseEstimator):
         What the targets are.
     probabilities : bool
         Whether `inverse_link` gives probabilities.
+    sampled : bool
+        Whether a batch scores some outputs only, which the loss draws.
     """
 
     targets = None
     probabilities = False
+    sampled = False
     _parameter_constraints = {}
 
     def check(self, y):

@@ -24,6 +24,7 @@ class BagModel:
     def __init__(self, pooling, hidden_layer_sizes=()):
         self.pooling, self.hidden_layer_sizes = pooling, tuple(hidden_layer_sizes)
         self.layers = range(len(self.hidden_layer_sizes) + 1)
+        self.coef, self.intercept = f"coef_{self.layers[-1]}", f"intercept_{self.layers[-1]}"
 
     def init_params(self, d, intercept, dtype, *, n_numeric=0, linear_term=False, seed=0):
         """Return parameters with an empty table.
@@ -43,39 +44,52 @@ class BagModel:
         seed : int
             Draws the hidden layers.
         """
-        n_outputs, rng = len(intercept), stream(seed, HEAD)
-        params = {"table": ParamTable(d, dtype, n_outputs if linear_term else 0)}
-        sizes = [d + n_numeric, *self.hidden_layer_sizes, n_outputs]
-        for i in self.layers:
+        rng = stream(seed, HEAD)
+        params = {"table": ParamTable(d, dtype, len(intercept) if linear_term else 0)}
+        sizes = [d + n_numeric, *self.hidden_layer_sizes]
+        for i in self.layers[:-1]:
             n_in, n_out = sizes[i], sizes[i + 1]
-            bound = np.sqrt(6 / (n_in + n_out)) if i < self.layers[-1] else 0.0
+            bound = np.sqrt(6 / (n_in + n_out))
             params[f"coef_{i}"] = rng.uniform(-bound, bound, (n_out, n_in)).astype(dtype)
             params[f"intercept_{i}"] = np.zeros((n_out, 1), dtype)
-        params[f"intercept_{self.layers[-1]}"][:, 0] = intercept
+        params.update(self._start_outputs(sizes[-1], np.asarray(intercept, dtype)))
         return params
+
+    def _start_outputs(self, n_in, intercept):
+        """Return the parameters of the last layer."""
+        coef = np.zeros((len(intercept), n_in), intercept.dtype)
+        return {self.coef: coef, self.intercept: intercept.reshape(-1, 1).copy()}
 
     @staticmethod
     def decays(name):
         """Tell whether weight decay applies to a parameter: it spares intercepts."""
         return not name.startswith("intercept")
 
-    def _head(self, params, pooled, batch):
-        """Return raw predictions and the inputs of every layer, features first."""
-        table = params["table"]
-        d = table.d_embedding
-        x = pooled[:, :d].T
+    def _inputs(self, params, pooled, batch):
+        """Return the inputs of every layer, features first."""
+        x = pooled[:, : params["table"].d_embedding].T
         if batch.numeric is not None:
             x = np.concatenate([x, batch.numeric.T])
-        inputs = []
-        for i in self.layers:
-            inputs.append(x)
+        inputs = [x]
+        for i in self.layers[:-1]:
             x = params[f"coef_{i}"] @ x
             x += params[f"intercept_{i}"]
-            if i < self.layers[-1]:
-                np.maximum(x, 0, out=x)
+            inputs.append(np.maximum(x, 0, out=x))
+        return inputs
+
+    def _outputs(self, params, x, pooled):
+        """Return raw predictions from the inputs of the last layer."""
+        raw = params[self.coef] @ x
+        raw += params[self.intercept]
+        table = params["table"]
         if table.n_linear:
-            x += pooled[:, d : table.d].T
-        return x, inputs
+            raw += pooled[:, table.d_embedding : table.d].T
+        return raw
+
+    def _outputs_backward(self, params, x, d_raw, named):
+        """Return the gradients of the last layer, and that of its inputs."""
+        grads = {self.coef: d_raw @ x.T, self.intercept: d_raw.sum(axis=1, keepdims=True)}
+        return grads, params[self.coef].T @ d_raw
 
     def _pool(self, table, batch, backend):
         if self.pooling == "max":
@@ -90,12 +104,13 @@ class BagModel:
     def predict(self, params, batch, backend):
         """Return raw predictions, shape (n_outputs, b)."""
         pooled, _ = self._pool(params["table"], batch, backend)
-        return self._head(params, pooled, batch)[0]
+        return self._outputs(params, self._inputs(params, pooled, batch)[-1], pooled)
 
-    def forward(self, params, batch, backend, groups=None):
+    def forward(self, params, batch, backend, groups=None, named=None):
         """Return raw predictions and the tape that `backward` needs.
 
-        `groups` are those of the batch, where they are known already.
+        `groups` are those of the batch, where they are known already; `named` are the classes that
+        a sampled loss scores.
         """
         table, winners = params["table"], None
         if groups is None and self.pooling != "max":
@@ -103,23 +118,29 @@ class BagModel:
         else:
             groups = groups or backend.group(batch, table.n_trainable)
             pooled, winners = self._pool(table, batch, backend)
-        raw, inputs = self._head(params, pooled, batch)
-        return raw, (inputs, groups, winners)
+        inputs = self._inputs(params, pooled, batch)
+        if named is None:
+            raw = self._outputs(params, inputs[-1], pooled)
+        else:
+            raw = self._named_outputs(params, inputs[-1], named)
+        return raw, (inputs, groups, winners, named)
 
     def backward(self, params, batch, tape, d_raw, backend):
-        """Return the gradient of every parameter; that of the table is a `PendingRowGradient`."""
-        (inputs, groups, winners), table = tape, params["table"]
-        d, grads, slope = table.d_embedding, {}, d_raw
-        for i in reversed(self.layers):
+        """Return the gradient of every parameter.
+
+        That of the table is a `PendingRowGradient`, those of the head are arrays, or row lists
+        where classes are sampled.
+        """
+        (inputs, groups, winners, named), table = tape, params["table"]
+        grads, slope = self._outputs_backward(params, inputs[-1], d_raw, named)
+        for i in reversed(self.layers[:-1]):
+            slope *= inputs[i + 1] > 0
             grads[f"coef_{i}"] = slope @ inputs[i].T
             grads[f"intercept_{i}"] = slope.sum(axis=1, keepdims=True)
-            if i:
-                slope = params[f"coef_{i}"].T @ slope
-                slope *= inputs[i] > 0
-        d_pooled = backend.d_pooled(len(batch.rows), table.width, table.dtype)
-        scaled = (slope * batch.scale).T
-        np.matmul(scaled, params["coef_0"][:, :d], out=d_pooled[:, :d])
+            slope = params[f"coef_{i}"].T @ slope
+        d, d_pooled = table.d_embedding, backend.d_pooled(len(batch.rows), table.width, table.dtype)
+        np.multiply(slope[:d].T, batch.scale[:, None], out=d_pooled[:, :d])
         if table.n_linear:
-            d_pooled[:, d : table.d] = (d_raw * batch.scale).T
+            np.multiply(d_raw.T, batch.scale[:, None], out=d_pooled[:, d : table.d])
         grads["table"] = PendingRowGradient(groups, d_pooled, table.values.shape, winners)
         return grads

@@ -58,7 +58,7 @@ class Solver(BaseEstimator):
     name : str
         Name of the kernels in a backend.
     default_learning_rate : float
-        Used where the estimator's `learning_rate_init` is None.
+        Learning rate where none is given.
     slots : dict of str to {"element", "row", "count"}
         State arrays: as wide as the row, one number a row, or one int a row.
     """
@@ -88,6 +88,21 @@ class Solver(BaseEstimator):
         self.max_norm = max_norm
         self.frequency_scaling = frequency_scaling
         self.decay_scope = decay_scope
+
+    def rate_for(self, loss):
+        """Return the learning rate that is used where none is given.
+
+        Parameters
+        ----------
+        loss : Loss
+            Loss of the fit.
+
+        Returns
+        -------
+        float
+            The rate.
+        """
+        return self.default_learning_rate
 
     def init_table_state(self, table):
         """Return the state of a table without rows.

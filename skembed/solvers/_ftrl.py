@@ -20,8 +20,9 @@ class FTRL(Solver):
 
     Parameters
     ----------
-    beta : float, default=1.0
-        Keeps the first steps small.
+    beta : float, default=0.01
+        Keeps the first steps small. Gradients here are means over a batch, much smaller than those
+        of one row, for which 1 is common.
     l1 : float, default=0.0
         Penalty on absolute values, of the mean loss summed over steps.
     l2 : float, default=0.0
@@ -58,7 +59,7 @@ class FTRL(Solver):
 
     def __init__(
         self,
-        beta=1.0,
+        beta=0.01,
         l1=0.0,
         l2=0.0,
         *,

@@ -77,6 +77,9 @@ class SGD(Solver):
         """State arrays by kind."""
         return {"velocity": "element"} if self.momentum else {}
 
+    def rate_for(self, loss):
+        return 0.5 if loss.targets == "numbers" else self.default_learning_rate
+
     def _mix(self):
         """Shares of gradient and velocity in a step."""
         return (1.0, self.momentum) if self.nesterov else (0.0, 1.0)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from skembed.core import SHUFFLE, PendingRowGradient, stream
+from skembed.core import NEGATIVES, SHUFFLE, ParamTable, PendingRowGradient, stream
 
 from ._interrupts import interruptible
 
@@ -31,22 +31,25 @@ def _total(grads):
     """Sum of squares of the small gradients: finite if and only if all of them are usable."""
     total = 0.0
     for g in grads.values():
-        flat = (g.d_pooled if isinstance(g, PendingRowGradient) else g).ravel()
-        total += float(np.dot(flat, flat))
+        array = g.d_pooled if isinstance(g, PendingRowGradient) else getattr(g, "values", g)
+        total += float(np.dot(array.ravel(), array.ravel()))
     return total
 
 
 def _step(problem, state, data, rows, backend, missed):
     """Make one step on the given rows; return the mean loss and the weight of the batch."""
     params, solver, step = state.params, problem.solver, state.step + 1
-    batch = data.batch(rows)
+    batch, y = data.batch(rows), data.y[rows]
     weight = None if data.sample_weight is None else data.sample_weight[rows]
-    groups = None
-    if missed is not None:
+    groups = named = None
+    if problem.loss.sampled:
+        y = named = y, problem.loss.draw(data.noise, stream(state.seed, NEGATIVES, step))
+    if missed:
         groups = backend.group(batch, params["table"].n_trainable)
-        missed.bring(groups.ids, backend)
-    raw, tape = problem.model.forward(params, batch, backend, groups)
-    value, d_raw = problem.loss.value_and_gradient(data.y[rows], raw, weight, np)
+        for name, table in missed.items():
+            table.bring(groups.ids if name == "table" else np.unique(np.concatenate(named)), backend)
+    raw, tape = problem.model.forward(params, batch, backend, groups, named)
+    value, d_raw = problem.loss.value_and_gradient(y, raw, weight, np)
     grads = problem.model.backward(params, batch, tape, d_raw, backend)
     if not math.isfinite(value):
         raise FloatingPointError("the loss")
@@ -60,16 +63,28 @@ def _step(problem, state, data, rows, backend, missed):
     for name, g in grads.items():
         decay = problem.weight_decay if problem.model.decays(name) else 0.0
         rates = dict(lr=lr, keep=1 - lr * decay, step=step)
-        if name == "table":
-            solver.step(params[name], state.solver_state[name], g, **rates, backend=backend)
-            backend.count_updates(state.n_updates.values, g.indices)
-            if missed is not None:
-                missed.advance(g.indices, **rates, backend=backend)
-        else:
-            slots = state.solver_state[name]
+        slots = state.solver_state[name]
+        if not isinstance(params[name], ParamTable):
             solver.step_dense(params[name], slots, g, name=name, **rates, xp=np)
+            continue
+        solver.step(params[name], slots, g, **rates, backend=backend)
+        if name in missed:
+            missed[name].advance(g.indices, **rates, backend=backend)
+        if name == "table":
+            backend.count_updates(state.n_updates.values, g.indices)
     state.step = step
     return value, len(rows) if weight is None else float(weight.sum(dtype=np.float64))
+
+
+def _missed_steps(problem, state):
+    """Return, by name of a table, what brings its rows up to date before they are read."""
+    found = {}
+    for name, p in state.params.items():
+        if isinstance(p, ParamTable):
+            decay = problem.weight_decay if problem.model.decays(name) else 0.0
+            slots = state.solver_state[name]
+            found[name] = problem.solver.catch_up(p, slots, decay, state.step)
+    return {name: missed for name, missed in found.items() if missed is not None}
 
 
 def run_epoch(problem, state, data, order, backend):
@@ -83,8 +98,7 @@ def run_epoch(problem, state, data, order, backend):
         Between two batches.
     """
     losses, weights, size = [], [], problem.batch_size
-    table, slots = state.params["table"], state.solver_state["table"]
-    missed = problem.solver.catch_up(table, slots, problem.weight_decay, state.step)
+    missed = _missed_steps(problem, state)
     with interruptible() as check, np.errstate(all="ignore"):
         try:
             for s in range(0, len(order), size):
@@ -97,8 +111,8 @@ def run_epoch(problem, state, data, order, backend):
             epoch = len(state.loss_curve) + 1
             raise TrainingDiverged(epoch, len(losses) + 1, error) from None
         finally:
-            if missed is not None:
-                missed.finish(backend)
+            for table in missed.values():
+                table.finish(backend)
     state.loss_curve.append(float(np.average(losses, weights=weights)))
 
 

@@ -60,6 +60,8 @@ class TrainingRows:
         The rows to train on, all of positive weight.
     numeric : SparseRows or None
         Columns that go round the pooling.
+    noise : ndarray of shape (n_outputs,) or None
+        For a sampled loss, the chance of each class to be drawn.
     """
 
     indptr: np.ndarray
@@ -70,6 +72,7 @@ class TrainingRows:
     sample_weight: np.ndarray | None
     rows: np.ndarray
     numeric: SparseRows | None = None
+    noise: np.ndarray | None = None
 
     def batch(self, rows):
         """Return the given rows as a batch."""

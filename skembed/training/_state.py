@@ -26,6 +26,8 @@ class FitState:
         Name of a parameter to its slots, each a `RowArray` or ndarray.
     n_updates : RowArray
         Steps in which each table row was listed.
+    class_counts : ndarray of shape (n_outputs,) or 0
+        Weight of the rows of each class that a sampled loss has seen.
     step : int
         Steps made.
     learning_rate : float
@@ -46,7 +48,13 @@ class FitState:
             else solver.init_state(p, name, np, learning_rate)
             for name, p in params.items()
         }
+        for name, p in params.items():  # tables that do not wait for features
+            if isinstance(p, ParamTable) and p.n_rows:
+                for array in self.solver_state[name].values():
+                    array.insert(0, p.n_rows)
+                solver.start_rows(p, self.solver_state[name], 0, p.n_rows, learning_rate)
         self.n_updates = RowArray(0, 1, np.int32, padded=False)
+        self.class_counts = 0.0
         self.step, self.learning_rate = 0, learning_rate
         self.loss_curve, self.validation_scores, self.best_epoch = [], [], 0
 
@@ -96,6 +104,7 @@ class FitState:
         self.learning_rate = learning_rate
         self.loss_curve, self.validation_scores = [], []
         self.index = self.index.without_counts()
+        self.class_counts = 0.0
 
     def _arrays(self):
         """Every array that training writes, always in the same order."""

@@ -25,6 +25,7 @@ CASES = [
     (name, form)
     for name, cls in sorted(LOSSES.items())
     for form in FORMS[cls.targets]
+    if not cls.sampled  # tests/losses/test_sampled.py
     if form not in NOT_FOR.get(name, [])
 ]
 OF_SEVERAL = [(name, form) for name, form in CASES if form in ("labels", "numbers")]

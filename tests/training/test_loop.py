@@ -36,9 +36,10 @@ CASES = {
     **{name: (name, {}) for name in sorted(SOLVERS)},
     **{f"{name}, all decay": (name, {"decay_scope": "all"})
        for name in ("adagrad", "lazy_adam", "rowwise_adagrad", "sgd")},
+    "ftrl": ("ftrl", {"beta": 0.01}),
     "momentum": ("sgd", {"momentum": 0.8}),
     "nesterov": ("sgd", {"momentum": 0.8, "nesterov": True, "decay_scope": "all"}),
-    "penalised": ("ftrl", {"l1": 0.05, "l2": 0.1}),
+    "penalised": ("ftrl", {"beta": 1.0, "l1": 0.05, "l2": 0.1}),
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ twice a batch).
 import threading
 from contextlib import contextmanager
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 class Team:
@@ -75,14 +75,16 @@ class _SingleBLAS:
     """Counts who needs one BLAS thread: the limit is of the whole process."""
 
     def __init__(self):
-        self.lock, self.users, self.limits = threading.Lock(), 0, None
+        self.lock, self.users, self.limits, self.libraries = threading.Lock(), 0, None, None
 
     @contextmanager
     def __call__(self):
         with self.lock:
             self.users += 1
             if self.users == 1:
-                self.limits = threadpool_limits(1, "blas")
+                if self.libraries is None:  # looking for them takes milliseconds
+                    self.libraries = ThreadpoolController()
+                self.limits = self.libraries.limit(limits=1, user_api="blas")
         try:
             yield
         finally:

@@ -1,0 +1,56 @@
+"""A bag whose last layer is a table of classes, of which a batch reads and steps some rows."""
+
+import numpy as np
+
+from skembed.core import ParamTable, SparseRowGradient
+
+from ._bag import BagModel
+
+
+class SampledBagModel(BagModel):
+    """`BagModel` with one row a class for the last layer, and one for its intercept.
+
+    `named` is a pair: the class of each row of a batch, shape (b,), and the classes drawn for the
+    batch, shape (s,). Raw predictions are then those of the class of the row and of the classes
+    drawn, shape (1 + s, b).
+    """
+
+    def _start_outputs(self, n_in, intercept):
+        tables = {}
+        for name, d in ((self.coef, n_in), (self.intercept, 1)):
+            tables[name] = ParamTable(d, intercept.dtype)
+            tables[name].insert(0, len(intercept))
+            tables[name].n_trainable = len(intercept)
+        tables[self.intercept].values[:, 0] = intercept
+        return tables
+
+    def _outputs(self, params, x, pooled):
+        coef, intercept = params[self.coef], params[self.intercept]
+        return coef.values[:, : coef.d] @ x + intercept.values[:, :1]
+
+    def _rows(self, params, named):
+        """Rows of the last layer and intercepts, of the classes of the batch and those drawn."""
+        coef, intercept = params[self.coef], params[self.intercept]
+        return [(coef.values[k, : coef.d], intercept.values[k, 0]) for k in named]
+
+    def _named_outputs(self, params, x, named):
+        (own, b_own), (drawn, b_drawn) = self._rows(params, named)
+        raw = np.empty((1 + len(drawn), x.shape[1]), x.dtype)
+        raw[0] = np.einsum("ij,ji->i", own, x) + b_own
+        np.matmul(drawn, x, out=raw[1:])
+        raw[1:] += b_drawn[:, None]
+        return raw
+
+    def _outputs_backward(self, params, x, d_raw, named):
+        (own, _), (drawn, _) = self._rows(params, named)
+        ids, grads = np.concatenate(named), {}
+        parts = {
+            self.coef: np.concatenate([d_raw[:1].T * x.T, d_raw[1:] @ x.T]),
+            self.intercept: np.concatenate([d_raw[0], d_raw[1:].sum(axis=1)])[:, None],
+        }
+        for name, values in parts.items():
+            padded = np.zeros((len(ids), params[name].width), values.dtype)
+            padded[:, : params[name].d] = values
+            shape = params[name].values.shape
+            grads[name] = SparseRowGradient.from_occurrences(ids, padded, shape)
+        return grads, drawn.T @ d_raw[1:] + own.T * d_raw[0]
