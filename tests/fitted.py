@@ -52,7 +52,7 @@ def learned(estimator):
         parts["classes"] = estimator.classes_
     if estimator.n_features_in_ < 1_000_000:
         names = ("embedding_", "coef_", "intercept_", "feature_counts_", "n_updates_")
-        parts |= {name: getattr(estimator, name) for name in names}
+        parts |= {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
     out = {}
     for name, array in _flat("", parts):
         raw = array.tolist() if array.dtype.kind == "O" else np.ascontiguousarray(array).tobytes()

@@ -87,7 +87,9 @@ def pool_max(E, X, i, active):
 def deep_forward(params, X, i, numeric, pooling, active):
     """Raw scores of a row, and what the way back needs; `params` as in `deep_gradients`."""
     E, V, layers = params
-    h, pairs, way = pool_max(E, X, i, active) if pooling == "max" else pool(E, X, i, pooling, active)
+    h, pairs, way = (
+        pool_max(E, X, i, active) if pooling == "max" else pool(E, X, i, pooling, active)
+    )
     inputs, x = [], np.concatenate([h, numeric])
     for n, (W, b) in enumerate(layers):
         inputs.append(x)

@@ -3,9 +3,10 @@
 import copy
 import warnings
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -14,7 +15,6 @@ from sklearn.utils import _safe_indexing
 
 from skembed.core import FeatureIndex
 from skembed.kernels import get_backend
-from skembed.losses import Loss
 from skembed.training import (
     EpochHooks,
     FitState,
@@ -30,27 +30,32 @@ from skembed.training import (
 from ._settings import BagSettings
 from ._split import split_rows
 from ._targets import ClassTarget, matrix_of
-from ._validation import WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
-
-NO_WEIGHT = "Sample weights must contain at least one non-zero number."
+from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
 
 
-@contextmanager
-def unchanged_on(errors, estimator):
-    """Give an estimator its fitted attributes back where one of `errors` leaves the block."""
-    private = ("_state", "_target", "_n_features_out")
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Checked data of a call.
 
-    def fitted():
-        return {k: v for k, v in vars(estimator).items() if k.endswith("_") or k in private}
+    Attributes
+    ----------
+    X : CSR
+        The rows.
+    y : ndarray or sparse matrix
+        Their targets.
+    codes : ndarray or SparseRows
+        The encoded targets.
+    weights : ndarray of shape (n,) or None
+        Weights, those of classes included; None weighs all rows alike.
+    rows : ndarray of int
+        The rows to use; all have a positive weight.
+    """
 
-    before = fitted()
-    try:
-        yield
-    except errors:
-        for name in fitted():
-            delattr(estimator, name)
-        vars(estimator).update(before)
-        raise
+    X: CSR
+    y: object
+    codes: object
+    weights: np.ndarray | None
+    rows: np.ndarray
 
 
 class Scored:
@@ -66,6 +71,31 @@ class Scored:
         model = copy.copy(self.estimator)
         vars(model).update(self.fitted(state))
         return float(self.scorer(model, self.X, self.y, **self.weights))
+
+
+@contextmanager
+def unchanged_on(errors, estimator):
+    """Give an estimator its fitted attributes back where one of `errors` leaves the block.
+
+    Yields a function that makes the present attributes the ones to keep.
+    """
+    private = ("_state", "_target", "_n_features_out")
+
+    def fitted():
+        return {k: v for k, v in vars(estimator).items() if k.endswith("_") or k in private}
+
+    before = fitted()
+
+    def keep():
+        before.update(fitted())
+
+    try:
+        yield keep
+    except errors:
+        for name in fitted():
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
 
 
 class BaseEmbedding(CallbackSupportMixin, BagSettings):
@@ -90,77 +120,88 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
 
     # ---------------------------------------------------------------- fit
     def _fit(self, X, y, sample_weight, X_val, y_val, sample_weight_val):
-        given, user_X = (X_val, y_val, sample_weight_val), X
-        arguments = dict(X=X, y=y)
-        if sample_weight is not None:
-            arguments["metadata"] = {"sample_weight": sample_weight}
+        user, given = (X, y, sample_weight), (X_val, y_val, sample_weight_val)
         context = self._init_callback_context(max_subtasks=self.max_iter)
         with unchanged_on(BaseException, self):
             old = getattr(self, "_state", None) if self.warm_start else None
-            dtype = WORK_DTYPES if old is None else old.params["table"].dtype
-            X, y = check_csr(self, X, y, reset=old is None, dtype=dtype, **self._y_options())
-            weights, rows = self._weights(sample_weight, X)
-            if len(rows) == 0:
-                raise ValueError(NO_WEIGHT)
-            target = self._target_of(y, rows)
-            codes = target.encode(y, rows, X.data.dtype)
-            weights, rows = self._class_weighted(target, codes, weights, rows)
+            sample, target = self._check(*user, state=old)
             seed = self._draw_seed() if old is None else old.seed
-            train, out = self._held_out_rows(target, codes, rows, seed, X_val is not None)
-            problem = self._resolve_problem(target, len(train), 0 if old is None else old.step)
+            train, out = self._split(sample, target, seed, given)
+            step = 0 if old is None else old.step
+            problem = self._resolve_problem(target, len(train.rows), step)
+
+            def fitted(state):
+                return self._fitted_attributes(state, target)
+
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:
-
-                def begin(rows, old):
-                    state = self._begin(X, y, codes, weights, rows, target, problem, backend, old,
-                                        seed)  # fmt: skip
-                    return state, self._rows_of(
-                        X, codes, weights, rows, state, backend, target.loss
-                    )
-
-                state, data = begin(train, old)
-                hooks = EpochHooks(
-                    self, context, arguments,
-                    lambda state: self._fitted_attributes(state, target), self.max_iter,
-                )  # fmt: skip
+                state = self._begin(train, target, problem, backend, old, seed)
+                data = self._training_rows(train, state, backend, problem.loss)
                 held_out = self._held_out(
-                    user_X, X, y, sample_weight, data, out, given, target, state, backend
+                    user, given, sample, out, data, target, state, backend, fitted
                 )
+                hooks = EpochHooks(self, context, *user, fitted, self.max_iter)
                 hooks.begin()
                 self._train(problem, state, data, backend, hooks, held_out)
                 if self.refit and held_out is not None:
-                    state = self._refit(problem, state, begin(rows, old), backend)
-                self._check_finite(state)
+                    problem = self._resolve_problem(target, len(sample.rows), step)
+                    whole = self._begin(sample, target, problem, backend, old, seed)
+                    data = self._training_rows(sample, whole, backend, problem.loss)
+                    state = self._refit(problem, state, whole, data, backend)
+                if not state.all_finite():
+                    raise TrainingDiverged(len(state.loss_curve), "last", "a parameter")
                 hooks.end(state)
-            vars(self).update(self._fitted_attributes(state, target))
+            vars(self).update(fitted(state))
         return self
 
-    def _held_out_rows(self, target, codes, rows, seed, given):
-        """Return the rows to train on and those to score, or None for the latter."""
-        if not self._holds_out(len(rows), given) or given:
-            return rows, None
-        classes, strict = target.strata(codes, rows), self.early_stopping is True
-        return split_rows(rows, self.validation_fraction, seed, classes, strict=strict)
+    def _check(self, X, y, sample_weight, *, state, target=None, first_target=None):
+        """Return the data of a call as a `Sample`, and its target.
 
-    def _held_out(self, user_X, X, y, user_weight, data, out, given, target, state, backend):
-        """Return what scores an epoch, or None."""
-        if given[0] is None and out is None:
-            return None
-        if self.scoring is not None:
+        With a `state` or a `target`, the data must fit it; `first_target(y, rows)` says what the
+        target is where it is not read from y.
+        """
+        dtype = WORK_DTYPES if state is None else state.params["table"].dtype
+        X, y = check_csr(self, X, y, reset=state is None, dtype=dtype, **self._y_options())
+        weights = check_weights(sample_weight, X)
+        rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+        if target is None:
+            if len(rows) == 0:
+                raise ValueError("Sample weights must contain at least one non-zero number.")
+            target = (first_target or self._target_of)(y, rows)
+        codes = target.encode(y, rows, X.data.dtype)
+        by_class = target.class_weights(self.class_weight, codes, rows, weights)
+        if by_class is not None:
+            weights = by_class[codes] if weights is None else weights * by_class[codes]
+            rows = rows[weights[rows] > 0]
+        return Sample(X, y, codes, weights, rows), target
+
+    def _split(self, sample, target, seed, given):
+        """Return the sample to train on, and the rows to score or None."""
+        if not self._holds_out(len(sample.rows), given) or given[0] is not None:
+            return sample, None
+        rows, out = split_rows(
+            sample.rows, self.validation_fraction, seed, target.strata(sample.codes, sample.rows),
+            target.classes, strict=self.early_stopping is True,
+        )  # fmt: skip
+        return (replace(sample, rows=rows), out) if len(out) else (sample, None)
+
+    def _held_out(self, user, given, sample, out, data, target, state, backend, fitted):
+        """Return what scores an epoch, or None: rows `out` of the sample, or the rows given."""
+        if out is None:
             if given[0] is None:
-                weight = None if user_weight is None else _safe_indexing(user_weight, out)
-                given = _safe_indexing(user_X, out), y[out], weight
-            scorer = check_scoring(self, self.scoring)
-            return Scored(
-                scorer, self, lambda state: self._fitted_attributes(state, target), *given
-            )
-        if given[0] is None:
-            data = replace(data, rows=out)
+                return None
+            sample, _ = self._check(*given, state=state, target=target)
+            if len(sample.rows) == 0:
+                raise ValueError("sample_weight_val must contain at least one non-zero number.")
+            data, user = self._rows(sample, state, backend), given
         else:
-            X, y = check_csr(self, *given[:2], reset=False, dtype=X.data.dtype, **self._y_options())
-            weights, rows = self._weights(given[2], X)
-            codes = target.encode(y, rows, X.data.dtype)
-            data = self._rows_of(X, codes, weights, rows, state, backend, Loss())
-        return HeldOut(data, target.metric)
+            sample = replace(sample, rows=out)
+            data = replace(data, rows=out, sample_weight=self._weights_of(sample, data.data.dtype))
+        if self.scoring is None:
+            return HeldOut(data, target.metric)
+        X = sample.X.matrix() if sp.issparse(user[0]) else user[0]
+        weights = check_weights(user[2], sample.X)
+        rows = (a if a is None else _safe_indexing(a, sample.rows) for a in (X, sample.y, weights))
+        return Scored(check_scoring(self, self.scoring), self, fitted, *rows)
 
     def _train(self, problem, state, data, backend, hooks, held_out):
         converged = fit_epochs(
@@ -176,89 +217,67 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
                 stacklevel=4,
             )
 
-    def _refit(self, problem, found, begun, backend):
+    def _refit(self, problem, found, state, data, backend):
         """Train on all rows for as many epochs as were best; keep the record of the search."""
-        state, data = begun
-        never = Plateau(0.0, np.inf)
         fit_epochs(
-            problem, state, data, backend, max_iter=found.best_epoch, stopping=never,
-            hooks=SilentHooks(),
+            problem, state, data, backend, max_iter=found.best_epoch,
+            stopping=Plateau(0.0, np.inf), hooks=SilentHooks(),
         )  # fmt: skip
         for name in ("loss_curve", "validation_scores", "best_epoch"):
             setattr(state, name, getattr(found, name))
         return state
 
-    def _check_finite(self, state):
-        if not state.all_finite():
-            raise TrainingDiverged(len(state.loss_curve), "last", "a parameter")
-
     # ---------------------------------------------------------------- partial fit
     def _partial_fit(self, X, y, classes, sample_weight, first_target, grow):
         """One pass over the rows in the given order; `first_target` serves the first call."""
-        first = not hasattr(self, "_state")
+        old = getattr(self, "_state", None)
         if self.early_stopping is True:
             raise ValueError(
                 "partial_fit makes one pass over the rows it is given and does not stop early. "
                 "Use early_stopping='auto' or False."
             )
-        with unchanged_on(Exception, self):
-            if grow and not first:
+        with unchanged_on(BaseException, self) as keep:
+            if grow and old is not None:
                 widen(self, X)
-            dtype = WORK_DTYPES if first else self._state.params["table"].dtype
-            X, y = check_csr(self, X, y, reset=first, dtype=dtype, **self._y_options())
-            weights, rows = self._weights(sample_weight, X)
-            if first and len(rows) == 0:
-                raise ValueError(NO_WEIGHT)
-            target = first_target(y, rows) if first else self._target
-            if not first and classes is not None:
+            target = None if old is None else self._target
+            if target is not None and classes is not None:
                 known = ClassTarget.known(classes, target.loss)
                 if not np.array_equal(known.classes, target.classes):
                     raise ValueError(
                         f"classes={list(classes)} differs from the classes of the first call, "
                         f"{target.classes.tolist()}."
                     )
-            codes = target.encode(y, rows, X.data.dtype)
-            weights, rows = self._class_weighted(target, codes, weights, rows)
-            if len(rows) == 0:
+            sample, target = self._check(
+                X, y, sample_weight, state=old, target=target, first_target=first_target
+            )
+            if len(sample.rows) == 0:
                 return self  # nothing to learn from: no step, no counter
-            step = 0 if first else self._state.step
+            step = 0 if old is None else old.step
             problem = self._resolve_problem(target, None, step)
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:
-                if first:
-                    state = self._begin(X, y, codes, weights, rows, target, problem, backend, None,
-                                        self._draw_seed())  # fmt: skip
-                    before = state.index
+                state, before = old, getattr(old, "index", None)
+                if old is None:
+                    seed = self._draw_seed()
+                    state = self._begin(sample, target, problem, backend, None, seed)
                 else:
-                    state, before = self._state, self._state.index
                     self._check_continuation(state, problem)
-                    self._observe(state, X, y, rows, problem, backend)
-                data = self._rows_of(X, codes, weights, rows, state, backend, target.loss)
+                    self._observe(state, sample, problem, backend)
+                data = self._training_rows(sample, state, backend, problem.loss)
                 backend.prepare(data.indices, state.params["table"].n_trainable)
                 vars(self).update(self._fitted_attributes(state, target))
                 try:
                     run_epoch(problem, state, data, data.rows, backend)
                 except BaseException:
-                    if state.step == step:  # no batch was done: as if the call had not been
+                    if state.step > step:
+                        keep()  # batches were done
+                    elif old is not None:
                         state.shrink(before)
                     raise
                 state.best_epoch = len(state.loss_curve)
         return self
 
     # ---------------------------------------------------------------- data and state
-    def _weights(self, sample_weight, X):
-        """Return weights (None: all alike) and the rows of positive weight."""
-        weights = check_weights(sample_weight, X)
-        rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
-        return weights, rows
-
-    def _class_weighted(self, target, codes, weights, rows):
-        by_class = target.class_weights(self.class_weight, codes, rows, weights)
-        if by_class is None:
-            return weights, rows
-        weights = by_class[codes] if weights is None else weights * by_class[codes]
-        return weights, rows[weights[rows] > 0]
-
-    def _begin(self, X, y, codes, weights, rows, target, problem, backend, old, seed):
+    def _begin(self, sample, target, problem, backend, old, seed):
         """Return the state in which training starts: a new one, or a copy of `old`."""
         if old is not None:
             self._check_continuation(old, problem)
@@ -269,71 +288,64 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
                 )
             state = old.copy()
             state.restart(problem.schedule.initial)
-            self._observe(state, X, y, rows, problem, backend)
+            self._observe(state, sample, problem, backend)
             return state
+        X, rows, weights = sample.X, sample.rows, sample.weights
         numeric = self._resolve_columns("numeric_features", X.shape[1])
         empty = FeatureIndex(X.shape[1])
         index = self._index(empty, X, rows, numeric, backend)
-        w = None if weights is None else weights[rows]
-        intercept = target.loss.start(matrix_of(codes, rows), w, target.n_outputs)
+        weights = None if weights is None else weights[rows]
+        intercept = target.loss.start(matrix_of(sample.codes, rows), weights, target.n_outputs)
         params = problem.model.init_params(
             self._resolve_width(index.n_rows, target), intercept, X.data.dtype,
             n_numeric=len(numeric), linear_term=self.linear_term, seed=seed,
         )  # fmt: skip
         state = FitState(seed, empty, problem, params, numeric)
-        start = self._first_start(seed, X, y, rows, params["table"].d_embedding)
+        start = self._first_start(seed, X, sample.y, rows, params["table"].d_embedding)
         state.grow(index, start, problem.solver, backend)
         return state
 
-    def _check_continuation(self, state, problem):
-        """Refuse to go on with settings that do not fit the state."""
-        if not state.solver_state:
-            raise ValueError(
-                "The solver's state was dropped by drop_solver_state(). Fit anew with "
-                "warm_start=False."
-            )
-        if set(state.solver_state["table"]) != set(problem.solver.slots):
-            raise ValueError(
-                f"The solver was changed to {problem.solver.name!r}, whose state is not that of "
-                "the earlier fit. Fit anew with warm_start=False."
-            )
-        width, table = self.n_components, state.params["table"]
-        if not isinstance(width, str) and width != table.d_embedding:
-            raise ValueError(
-                f"n_components={width}, but the earlier fit has {table.d_embedding} components."
-            )
-        if vars(state.model) != vars(problem.model) or bool(table.n_linear) != self.linear_term:
-            raise ValueError(
-                "pooling, hidden_layer_sizes or linear_term was changed since the earlier fit. Fit "
-                "anew with warm_start=False."
-            )
+    def _observe(self, state, sample, problem, backend):
+        """Give rows to the features that have become active."""
+        index = self._index(state.index, sample.X, sample.rows, state.numeric, backend)
+        start = self._later_start(state.seed, sample.X, state.params["table"].d_embedding)
+        state.grow(index, start, problem.solver, backend)
 
     def _index(self, index, X, rows, numeric, backend):
-        seen = backend.count(X.indptr, X.indices, X.data, rows, X.shape[1])
         padding = self._resolve_columns("padding_features", X.shape[1])
         return index.observe(
-            *seen,
+            *backend.count(X.indptr, X.indices, X.data, rows, X.shape[1]),
             n_features=X.shape[1],
             min_count=self.min_count,
             padding=np.union1d(padding, numeric),
             frozen=self._resolve_columns("frozen_features", X.shape[1]),
         )
 
-    def _observe(self, state, X, y, rows, problem, backend):
-        index = self._index(state.index, X, rows, state.numeric, backend)
-        start = self._later_start(state.seed, X, state.params["table"].d_embedding)
-        state.grow(index, start, problem.solver, backend)
-
-    def _rows_of(self, X, codes, weights, rows, state, backend, loss):
-        """Return the data in table rows, in the work dtype."""
+    def _rows(self, sample, state, backend):
+        """Return a sample in table rows, in the work dtype."""
+        X = sample.X
         indptr, indices, data = backend.map_columns(X.indptr, X.indices, X.data, state.index)
-        if weights is not None:
-            weights = None if np.ptp(weights[rows]) == 0 else weights.astype(data.dtype)
         scale = backend.scale(indptr, data, state.model.pooling)
-        numeric, noise = numeric_rows(X, state.numeric), None
-        if loss.sampled:
-            w = None if weights is None else weights[rows]
-            counts = np.bincount(codes[rows], w, state.params[state.model.coef].n_rows)
-            state.class_counts = state.class_counts + counts
-            noise = loss.noise(state.class_counts)
-        return TrainingRows(indptr, indices, data, scale, codes, weights, rows, numeric, noise)
+        weights = self._weights_of(sample, data.dtype)
+        numeric = numeric_rows(X, state.numeric)
+        return TrainingRows(
+            indptr, indices, data, scale, sample.codes, weights, sample.rows, numeric
+        )
+
+    @staticmethod
+    def _weights_of(sample, dtype):
+        """Return weights in the work dtype, or None where those of the rows are all alike."""
+        if sample.weights is None or np.ptp(sample.weights[sample.rows]) == 0:
+            return None
+        return sample.weights.astype(dtype)
+
+    def _training_rows(self, sample, state, backend, loss):
+        """Return `_rows` to train on, with what a sampled loss draws from."""
+        data = self._rows(sample, state, backend)
+        if not loss.sampled:
+            return data
+        weights = None if sample.weights is None else sample.weights[sample.rows]
+        n_classes = state.params[state.model.coef].n_rows
+        counts = np.bincount(sample.codes[sample.rows], weights, n_classes)
+        state.class_counts = state.class_counts + counts
+        return replace(data, noise=loss.noise(state.class_counts))

@@ -262,8 +262,7 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
             The class of the highest score of each row; or 0 and 1 for each label, as a CSR matrix
             if the y of fit was sparse.
         """
-        raw = self._raw(X)
-        return self._target.decide(raw)
+        return self._decide(X)
 
     @available_if(has_probabilities)
     def predict_proba(self, X):

@@ -1,8 +1,10 @@
 """What a fitted estimator does and shows; nothing here changes it."""
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import check_is_fitted
 
 from skembed.core import CSRBatch, ParamTable
@@ -55,6 +57,18 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             X, lambda model, params, batch, backend: model.predict(params, batch, backend).T
         )
         return np.concatenate(blocks)
+
+    def _decide(self, X):
+        """Return predictions; where y was sparse, labels are dense for one block at most."""
+        blocks = self._by_block(
+            X,
+            lambda model, params, batch, backend: self._target.decide(
+                model.predict(params, batch, backend).T
+            ),
+        )
+        if not sp.issparse(blocks[0]):
+            return np.concatenate(blocks)
+        return _align_api_if_sparse(sp.vstack(blocks, format="csr"))
 
     def transform(self, X):
         """Pool the embeddings of the features of each row.

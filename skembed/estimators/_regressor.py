@@ -138,5 +138,4 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions, shaped like the y of fit.
         """
-        raw = self._raw(X)
-        return self._target.decide(raw)
+        return self._decide(X)

@@ -221,11 +221,44 @@ class BagSettings(FittedBag):
 
     def _holds_out(self, n_rows, given):
         """Tell whether a fit scores rows that it does not train on."""
-        if given:
-            if self.early_stopping is False or self.refit:
-                name = "refit=True" if self.refit else "early_stopping=False"
-                raise ValueError(f"X_val is for early stopping and does not go with {name}.")
-            return True
-        if self.early_stopping == "auto":
-            return n_rows >= AUTO_EARLY_STOPPING
-        return self.early_stopping
+        if given[0] is None:
+            if given[1] is not None or given[2] is not None:
+                raise ValueError("y_val and sample_weight_val are for the rows of X_val; pass it.")
+            if self.early_stopping == "auto":
+                return n_rows >= AUTO_EARLY_STOPPING
+            return self.early_stopping
+        if given[1] is None:
+            raise ValueError("X_val needs its targets; pass y_val.")
+        if self.early_stopping is False or self.refit:
+            name = "refit=True" if self.refit else "early_stopping=False"
+            raise ValueError(f"X_val is for early stopping and does not go with {name}.")
+        return True
+
+    def _check_continuation(self, state, problem):
+        """Refuse to go on with settings that do not fit the state of an earlier fit."""
+        if not state.solver_state:
+            raise ValueError(
+                "The solver's state was dropped by drop_solver_state(). Fit anew with "
+                "warm_start=False."
+            )
+        if set(state.solver_state["table"]) != set(problem.solver.slots):
+            raise ValueError(
+                f"The solver was changed to {problem.solver.name!r}, whose state is not that of "
+                "the earlier fit. Fit anew with warm_start=False."
+            )
+        width, table = self.n_components, state.params["table"]
+        if not isinstance(width, str) and width != table.d_embedding:
+            raise ValueError(
+                f"n_components={width}, but the earlier fit has {table.d_embedding} components."
+            )
+        numeric = self._resolve_columns("numeric_features", state.index.n_features)
+        if not np.array_equal(numeric, state.numeric):
+            raise ValueError(
+                "numeric_features was changed since the earlier fit. Fit anew with "
+                "warm_start=False."
+            )
+        if vars(state.model) != vars(problem.model) or bool(table.n_linear) != self.linear_term:
+            raise ValueError(
+                "pooling, hidden_layer_sizes or linear_term was changed since the earlier fit. Fit "
+                "anew with warm_start=False."
+            )

@@ -5,7 +5,7 @@ import numpy as np
 from skembed.core import SPLIT, stream
 
 
-def split_rows(rows, fraction, seed, classes=None, *, strict=False):
+def split_rows(rows, fraction, seed, classes=None, names=None, *, strict=False):
     """Split rows at random, or by class.
 
     Parameters
@@ -19,6 +19,8 @@ def split_rows(rows, fraction, seed, classes=None, *, strict=False):
     classes : ndarray of shape (n,) or None
         Class of each row: each is split in the same shares, as near as whole rows allow. A class
         of one row stays in training.
+    names : ndarray or None
+        Labels of the classes, for the message.
     strict : bool
         Whether a class of one row is an error.
 
@@ -39,10 +41,11 @@ def split_rows(rows, fraction, seed, classes=None, *, strict=False):
     if classes is None:
         order = rng.permutation(len(rows))
         return np.sort(rows[order[n_out:]]), np.sort(rows[order[:n_out]])
-    names, codes, sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    found, codes, sizes = np.unique(classes, return_inverse=True, return_counts=True)
     if strict and sizes.min() < 2:
+        rare = found[sizes.argmin()]
         raise ValueError(
-            f"Class number {names[sizes.argmin()]} has one row only and cannot be split; "
+            f"Class {rare if names is None else names[rare]} has one row only and cannot be split; "
             "early_stopping=True holds out rows of each class. Use early_stopping='auto', which "
             "leaves such a class in training, or pass X_val and y_val."
         )

@@ -182,9 +182,8 @@ class LabelTarget:
 
     def decide(self, raw):
         """Return 0 and 1, sparse if y was."""
-        if self.sparse_output:
-            return sp.csr_matrix((raw > 0).astype(np.int64))
-        return (raw > 0).astype(np.int64)
+        true = (raw > 0).astype(np.int64)
+        return sp.csr_array(true) if self.sparse_output else true
 
 
 class NumberTarget:
@@ -199,6 +198,7 @@ class NumberTarget:
     """
 
     metric = staticmethod(minus_loss)
+    classes = None
 
     def __init__(self, n_columns, loss):
         self.n_columns = n_columns

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_features, validate_data
 
 from skembed.core import SparseRows
 from skembed.kernels import get_backend
@@ -187,16 +187,18 @@ def numeric_rows(X, columns):
     """Return some columns of a `CSR` as `SparseRows`, or None for no columns."""
     if len(columns) == 0:
         return None
-    at = np.searchsorted(columns, X.indices).clip(max=len(columns) - 1)
-    mine = columns[at] == X.indices
+    nnz = X.indptr[-1]
+    indices = X.indices[:nnz]
+    at = np.searchsorted(columns, indices).clip(max=len(columns) - 1)
+    mine = columns[at] == indices
     before = np.concatenate([[0], np.cumsum(mine)])
-    return SparseRows(before[X.indptr], at[mine], X.data[mine], len(columns))
+    return SparseRows(before[X.indptr], at[mine], X.data[:nnz][mine], len(columns))
 
 
 def widen(estimator, X):
     """Let an estimator take the columns that X has beyond those of the first call."""
-    n = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else None
-    if n is None or n <= estimator.n_features_in_:
+    n = _num_features(X)
+    if n <= estimator.n_features_in_:
         return
     old, new = (getattr(e, a, None) for e, a in ((estimator, "feature_names_in_"), (X, "columns")))
     if old is not None and new is not None:
@@ -207,6 +209,8 @@ def widen(estimator, X):
                 f"{list(old[:5])}; X begins with {list(new[:5])}."
             )
         estimator.feature_names_in_ = np.asarray(new, dtype=object)
+    elif old is not None:  # not all columns have names any more
+        del estimator.feature_names_in_
     estimator.n_features_in_ = n
 
 

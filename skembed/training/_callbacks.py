@@ -21,17 +21,21 @@ class EpochHooks:
         The estimator in fit.
     context : CallbackContext
         Its root context.
-    arguments : dict
-        X, y and metadata of the fit, for the hooks that ask for them.
+    X, y : object
+        Data of the fit as the user gave it, for the hooks that ask for it.
+    sample_weight : object
+        Its weights, or None.
     fitted : callable
         Turns a `FitState` into the fitted attributes of an estimator that predicts.
     max_iter : int
         Epochs of this fit at most.
     """
 
-    def __init__(self, estimator, context, arguments, fitted, max_iter):
-        self.estimator, self.context, self.arguments = estimator, context, arguments
-        self.fitted, self.max_iter = fitted, max_iter
+    def __init__(self, estimator, context, X, y, sample_weight, fitted, max_iter):
+        self.estimator, self.context, self.fitted = estimator, context, fitted
+        self.max_iter, self.arguments = max_iter, dict(X=X, y=y)
+        if sample_weight is not None:
+            self.arguments["metadata"] = {"sample_weight": sample_weight}
 
     def begin(self):
         """The fit begins."""

@@ -47,7 +47,9 @@ def _step(problem, state, data, rows, backend, missed):
     if missed:
         groups = backend.group(batch, params["table"].n_trainable)
         for name, table in missed.items():
-            table.bring(groups.ids if name == "table" else np.unique(np.concatenate(named)), backend)
+            table.bring(
+                groups.ids if name == "table" else np.unique(np.concatenate(named)), backend
+            )
     raw, tape = problem.model.forward(params, batch, backend, groups, named)
     value, d_raw = problem.loss.value_and_gradient(y, raw, weight, np)
     grads = problem.model.backward(params, batch, tape, d_raw, backend)
@@ -60,14 +62,14 @@ def _step(problem, state, data, rows, backend, missed):
         grads["table"] = grads["table"].sum(backend)
     for transform in problem.transforms:
         grads = transform(grads)
-    for name, g in grads.items():
+    for name, p in params.items():  # the table first: whatever fails there has written nothing
+        g, slots = grads[name], state.solver_state[name]
         decay = problem.weight_decay if problem.model.decays(name) else 0.0
         rates = dict(lr=lr, keep=1 - lr * decay, step=step)
-        slots = state.solver_state[name]
-        if not isinstance(params[name], ParamTable):
-            solver.step_dense(params[name], slots, g, name=name, **rates, xp=np)
+        if not isinstance(p, ParamTable):
+            solver.step_dense(p, slots, g, name=name, **rates, xp=np)
             continue
-        solver.step(params[name], slots, g, **rates, backend=backend)
+        solver.step(p, slots, g, **rates, backend=backend)
         if name in missed:
             missed[name].advance(g.indices, **rates, backend=backend)
         if name == "table":

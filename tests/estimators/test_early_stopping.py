@@ -1,7 +1,6 @@
 """Rows held out: which, what is scored on them, what is kept, and training again on all rows."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -13,8 +12,7 @@ from sklearn.metrics import log_loss
 from fitted import ESTIMATORS, learned, small_data
 from skembed import EmbeddingBagClassifier, EmbeddingBagRegressor
 from skembed.estimators._split import split_rows
-from skembed.solvers import SGD, SOLVERS
-from skembed.training import Schedule
+from skembed.solvers import SOLVERS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 QUICK = dict(n_components=3, max_iter=6, batch_size=16, random_state=0, early_stopping=True)
@@ -111,6 +109,7 @@ def test_rare_class_is_named_where_it_cannot_be_split():
     assert (counts >= fit.feature_counts_).all()
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes:UserWarning")
 def test_as_many_classes_as_rows():
     X, _ = small_data(250)
     fit = EmbeddingBagClassifier(**QUICK | dict(early_stopping="auto")).fit(X, np.arange(250))
@@ -158,8 +157,9 @@ def test_partial_fit_does_not_stop_early(cls):
 def test_the_best_epoch_comes_back_whole(solver, options):
     X, y = noisy_data()
     X_val, y_val = noisy_data(100, seed=1)
-    options = QUICK | options | dict(solver=solver, learning_rate_init=0.3)
-    fit = EmbeddingBagClassifier(**options | dict(max_iter=25)).fit(X, y, X_val=X_val, y_val=y_val)
+    rate = 5.0 if solver == "sgd" else 0.3
+    options = QUICK | options | dict(solver=solver, learning_rate_init=rate)
+    fit = EmbeddingBagClassifier(**options | dict(max_iter=40)).fit(X, y, X_val=X_val, y_val=y_val)
     assert 0 < fit.best_n_iter_ < fit.n_iter_
     short = options | dict(max_iter=fit.best_n_iter_, early_stopping=False)
     plain = EmbeddingBagClassifier(**short).fit(X, y)
@@ -277,7 +277,7 @@ def test_a_callable_gets_a_fitted_copy_and_the_rows_held_out():
 
 @pytest.mark.parametrize("kind", ["coo", "csc", "lil", "dok", "bsr", "dia", "dense", "list"])
 def test_scorers_take_every_container(kind):
-    X, y = noisy_data(60)
+    X, y = small_data()
     want = EmbeddingBagClassifier(scoring="accuracy", **QUICK).fit(X, y).validation_scores_
     dense = X.toarray()
     other = {"dense": dense, "list": dense.tolist()}.get(kind)
@@ -333,29 +333,28 @@ def test_given_rows_have_weights():
 
 
 X_OUT, Y_OUT = noisy_data(40, seed=1)
+BOTH = dict(X_val=X_OUT, y_val=Y_OUT)
+INCONSISTENT = {
+    "not asked for": (dict(early_stopping=False), BOTH, "early_stopping=False"),
+    "refit": (dict(refit=True), BOTH, "refit=True"),
+    "no targets": ({}, dict(X_val=X_OUT), "y_val|requires y"),
+    "no targets to score": (dict(scoring="accuracy"), dict(X_val=X_OUT), "y_val|requires y"),
+    "targets only": ({}, dict(y_val=Y_OUT), "X_val"),
+    "weights only": ({}, dict(sample_weight_val=np.ones(40)), "X_val"),
+    "fewer columns": ({}, BOTH | dict(X_val=X_OUT[:, :9]), "9 features.*expecting 150"),
+    "fewer targets": ({}, BOTH | dict(y_val=Y_OUT[:9]), r"numbers of samples: \[40, 9\]"),
+    "other labels": ({}, BOTH | dict(y_val=Y_OUT + 7), "not among the classes"),
+    "no weight": ({}, BOTH | dict(sample_weight_val=np.zeros(40)), "[Ww]eight"),
+    "no rows": ({}, dict(X_val=X_OUT[:0], y_val=Y_OUT[:0]), r"0 sample\(s\)"),
+    "unknown score": (dict(scoring="accurate"), {}, "'scoring' parameter"),
+    "all rows": (dict(validation_fraction=1.0), {}, "'validation_fraction' parameter"),
+    "neither nor": (dict(early_stopping="yes"), {}, "'early_stopping' parameter"),
+}
 
 
-@pytest.mark.parametrize(
-    "params, given, message",
-    [
-        (dict(early_stopping=False), dict(X_val=X_OUT, y_val=Y_OUT), "early_stopping=False"),
-        (dict(refit=True), dict(X_val=X_OUT, y_val=Y_OUT), "refit=True"),
-        ({}, dict(X_val=X_OUT), "y_val|requires y"),
-        (dict(scoring="accuracy"), dict(X_val=X_OUT), "y_val|requires y"),
-        ({}, dict(y_val=Y_OUT), "X_val"),
-        ({}, dict(sample_weight_val=np.ones(40)), "X_val"),
-        ({}, dict(X_val=X_OUT[:, :9], y_val=Y_OUT), "9 features.*expecting 150"),
-        ({}, dict(X_val=X_OUT, y_val=Y_OUT[:9]), r"inconsistent numbers of samples: \[40, 9\]"),
-        ({}, dict(X_val=X_OUT, y_val=Y_OUT + 7), "not among the classes"),
-        ({}, dict(X_val=X_OUT, y_val=Y_OUT, sample_weight_val=np.zeros(40)), "[Ww]eight"),
-        (dict(scoring="accurate"), {}, "'scoring' parameter"),
-        (dict(validation_fraction=1.0), {}, "'validation_fraction' parameter"),
-        (dict(early_stopping="yes"), {}, "'early_stopping' parameter"),
-    ],
-    ids=str,
-)
-def test_inconsistent_arguments(params, given, message):
-    X, y = noisy_data()
+@pytest.mark.parametrize("case", INCONSISTENT)
+def test_inconsistent_arguments(case):
+    (params, given, message), (X, y) = INCONSISTENT[case], noisy_data()
     fit = EmbeddingBagClassifier(**QUICK).fit(X, y)
     before = pickle.dumps(fit._state)
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""Heads as estimators offer them: numeric columns, hidden layers, direct weights, starts, widths."""
+"""Heads of the estimators: numeric columns, hidden layers, direct weights; starts and widths."""
 
 import pickle
 

@@ -5,7 +5,7 @@ import pytest
 
 from skembed.core import CSRBatch, ParamTable, PendingRowGradient
 from skembed.kernels import get_backend
-from steps import bag_backward, bag_forward
+from steps import Lookup, bag_backward, bag_forward
 
 POOLINGS = ("sum", "mean", "sqrtn")
 
@@ -20,6 +20,36 @@ def test_padding_is_outside_sum_and_divisor_for_one_bag_and_for_two():
     assert total.tolist() == [[7.0, 70.0]]
     root = bag_forward(W, [0, 1, 2], [0, 3], pooling="sqrtn", padding=(1,))
     np.testing.assert_allclose(root, total / np.sqrt(2), rtol=1e-15)
+
+
+def bag_max(W, indices, indptr, padding=(), slopes=None):
+    """Return the maximum over every bag; or the touched rows and their gradients for `slopes`."""
+    with get_backend() as backend:
+        look = Lookup(np.asarray(W), padding)
+        batch = look.batch(backend, indices, indptr, pooling="max")
+        pooled, winners = backend.forward_max(batch, look.table.values)
+        if slopes is None:
+            return pooled[:, : look.table.d].copy()
+        groups = backend.group(batch, look.table.n_trainable)
+        d_pooled = backend.d_pooled(len(batch.rows), look.table.width, look.table.dtype)
+        d_pooled[:, : look.table.d] = slopes
+        grad = PendingRowGradient(groups, d_pooled, look.table.values.shape, winners).sum(backend)
+        return look.columns[grad.indices], grad.values[:, : look.table.d].copy()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_padding_is_outside_the_maximum(sign):
+    W = np.array([[1.0, 10.0], [2.0, 20.0], [6.0, 60.0]])
+    assert bag_max(W, [0, 1, 2], [0, 3], padding=(1,)).tolist() == [[6.0, 60.0]]
+    W *= sign  # now padding has the largest vector, or the zero of a row that is not there would
+    W[1] = 100.0
+    largest = [6.0, 60.0] if sign == 1 else [-1.0, -10.0]
+    assert bag_max(W, [0, 1, 2], [0, 3], padding=(1,)).tolist() == [largest]
+    twice = bag_max(W, [0, 1, 2, 0, 1, 2], [0, 3, 6], padding=(1,))
+    assert twice.tolist() == [largest] * 2
+    rows, grads = bag_max(W, [0, 1, 2], [0, 3], padding=(1,), slopes=np.ones((1, 2)))
+    assert rows.tolist() == [0, 2]
+    assert grads.tolist() == ([[0, 0], [1, 1]] if sign == 1 else [[1, 1], [0, 0]])
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -83,6 +113,12 @@ def test_ids_of_32_and_64_bits_give_the_same_bits():
         both.append((pooled, rows, grads))
     assert all(np.array_equal(a, b) for a, b in zip(*both, strict=True))
     assert both[0][0].tolist() == [[1.0, 0, 0, 0, 0, 2.0]]
+    highest = [
+        bag_max(np.eye(6), np.array([5, 0, 2], dtype), np.array([0, 2, 3], dtype))
+        for dtype in (np.int32, np.int64)
+    ]
+    assert np.array_equal(*highest)
+    assert highest[0].tolist() == [[1, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0]]
 
 
 @pytest.mark.nightly

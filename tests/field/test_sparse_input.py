@@ -41,7 +41,7 @@ def test_dense_and_sparse_copies_fit_alike():
     np.testing.assert_allclose(a.decision_function(D), scores, rtol=1e-6)
 
 
-@pytest.mark.parametrize("pooling", ["sum", "mean", "sqrtn"])
+@pytest.mark.parametrize("pooling", ["sum", "mean", "sqrtn", "max"])
 def test_repeated_coordinates_are_summed(pooling):
     values, columns = np.array([1.0, 1.0, 2.0, 1.0]), np.array([2, 2, 0, 1])
     X = sp.csr_matrix((values, columns, np.array([0, 3, 4])), shape=(2, 3))

@@ -244,9 +244,9 @@ def test_padding_is_outside_the_maximum(backend):
         want = (D[i, members, None] * start[members]).max(axis=0) if members else np.zeros(5)
         np.testing.assert_allclose(pooled[i], want, rtol=1e-12)
         every = np.flatnonzero(D[i])
-        seen_padding += len(every) > 0 and (
-            (D[i, every, None] * start[every]).max(axis=0) != want
-        ).any()
+        seen_padding += (
+            len(every) > 0 and ((D[i, every, None] * start[every]).max(axis=0) != want).any()
+        )
     assert seen_padding > 3, "padding would have won otherwise"
 
 

@@ -66,7 +66,10 @@ def listed(ids, values):
 def slow_twin(solver, lr, weight_decay=0.0):
     """The reference with the same parameters."""
     name = next(name for name, cls in SOLVERS.items() if type(solver) is cls)
-    known = {"bias_correction": "bias", **{k: k for k in ("momentum", "nesterov", "beta", "l1", "l2")}}
+    known = {
+        "bias_correction": "bias",
+        **{k: k for k in ("momentum", "nesterov", "beta", "l1", "l2")},
+    }
     options = {known[k]: v for k, v in solver.get_params().items() if k in known}
     decay = 0.0 if name == "ftrl" else weight_decay
     return ReferenceSolver(name, lr, weight_decay=decay, **options)

@@ -1,0 +1,71 @@
+"""scikit-learn's own checks on settings away from the defaults, without one expected failure."""
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from skembed import EmbeddingBagClassifier, EmbeddingBagRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+CLASSIFIERS = [
+    EmbeddingBagClassifier(loss="ova"),
+    EmbeddingBagClassifier(hidden_layer_sizes=(16,)),
+    EmbeddingBagClassifier(linear_term=True),
+    EmbeddingBagClassifier(pooling="max"),
+    EmbeddingBagClassifier(solver="adamw"),
+    EmbeddingBagClassifier(solver="ftrl"),
+]
+OTHERS = [
+    EmbeddingBagRegressor(loss="huber"),
+    EmbeddingBagRegressor(hidden_layer_sizes=(16,)),
+]
+STOPPING = {
+    # they call partial_fit, which refuses to stop early
+    "check_fit_score_takes_y",
+    "check_n_features_in_after_fitting",
+    "check_estimators_partial_fit_n_features",
+    # repeated rows are other rows to a split than one row of more weight
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+}
+HINGE = {  # they call predict_proba
+    "check_decision_proba_consistency",
+    "check_classifiers_multilabel_output_format_predict_proba",
+}
+# estimators with the checks that do not apply to them
+SOME = [
+    (EmbeddingBagClassifier(loss="hinge"), HINGE),
+    (EmbeddingBagClassifier(early_stopping=True), STOPPING),
+    (EmbeddingBagRegressor(early_stopping=True), STOPPING),
+]
+
+
+def name_of(check):
+    return getattr(check, "func", check).__name__
+
+
+def some_checks():
+    for estimator, left_out in SOME:
+        for est, check in estimator_checks_generator(estimator):
+            if name_of(check) not in left_out:
+                yield pytest.param(est, check, id=f"{estimator}-{name_of(check)}")
+
+
+@parametrize_with_checks(CLASSIFIERS)
+def test_classifiers_pass(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(OTHERS)
+def test_others_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator, check", list(some_checks()))
+def test_those_pass_what_applies_to_them(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator, left_out", SOME, ids=str)
+def test_what_is_left_out_exists(estimator, left_out):
+    assert left_out <= {name_of(check) for _, check in estimator_checks_generator(estimator)}
