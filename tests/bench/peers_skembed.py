@@ -43,7 +43,7 @@ def t1(data, dim, threads, solver, lr, batch=1024, n_jobs=None):
     def model():
         return EmbeddingBagClassifier(
             dim, pooling="mean", solver=solver, learning_rate_init=lr, batch_size=batch,
-            max_iter=1, random_state=0, n_jobs=threads,
+            max_iter=1, early_stopping=False, random_state=0, n_jobs=threads,
         )  # fmt: skip
 
     model().fit(X[:4096], data["y"][:4096])  # compiled kernels, as other libraries have them

@@ -2,9 +2,9 @@
 
 Run as ``python tests/bench/solvers.py [--width 32] [--jobs 1]``. Batches of 1024 rows with 60
 uniform ids each; a step is grouping, catching up, forward, loss, backward and solver. Printed are
-microseconds a step (median over rounds in which all solvers take turns), the ratio to LazyAdam in
-the same table, the ratio to the same solver at the smallest table, and apart from that the flush
-that AdamW and decay of all rows need once an epoch.
+microseconds a step (median of three epochs of 30 steps), the ratio to LazyAdam on a table of that
+size, the ratio to the same solver on the smallest table, and apart from that the flush that AdamW
+and decay of all rows need once an epoch.
 """
 
 import argparse
