@@ -3,11 +3,12 @@
 from ._batch import CSRBatch, SparseRows
 from ._features import FeatureIndex
 from ._registry import Registry
-from ._rng import HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, stream
+from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
 from ._table import ParamTable, RowArray, padded_width
 
 __all__ = [
+    "GOLDEN",
     "HEAD",
     "NEGATIVES",
     "SHUFFLE",
@@ -22,6 +23,7 @@ __all__ = [
     "SparseRowGradient",
     "SparseRows",
     "hashed_uniform",
+    "mix",
     "padded_width",
     "stream",
 ]

@@ -21,7 +21,8 @@ def stream(seed, purpose, number=0):
     return np.random.default_rng(np.random.SeedSequence([seed, purpose, number]))
 
 
-def _mix(z):
+def mix(z):
+    """Return SplitMix64's finisher of uint64 numbers."""
     z = (z ^ (z >> np.uint64(30))) * MIX_1
     z = (z ^ (z >> np.uint64(27))) * MIX_2
     return z ^ (z >> np.uint64(31))
@@ -29,7 +30,7 @@ def _mix(z):
 
 def hashed_uniform(seed, columns, d):
     """Return values in [0, 1), shape (len(columns), d), float64: functions of (seed, column, k)."""
-    key = _mix(np.asarray([seed], dtype=np.uint64) + GOLDEN)
-    key = _mix(key ^ _mix(np.asarray(columns).astype(np.uint64) + GOLDEN))
+    key = mix(np.asarray([seed], dtype=np.uint64) + GOLDEN)
+    key = mix(key ^ mix(np.asarray(columns).astype(np.uint64) + GOLDEN))
     steps = np.arange(1, d + 1, dtype=np.uint64) * GOLDEN
-    return (_mix(key[:, None] + steps) >> np.uint64(11)) * 2.0**-53
+    return (mix(key[:, None] + steps) >> np.uint64(11)) * 2.0**-53

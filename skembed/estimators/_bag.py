@@ -4,11 +4,12 @@ from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils._metadata_requests import UNUSED
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
 from skembed.losses import LOSSES, Loss
 
-from ._base import BaseEmbedding
+from ._base import BaseEmbedding, does_not_stop_early
 from ._docs import documented
 from ._settings import BagSettings
 from ._targets import ClassTarget, NumberTarget, class_target, is_indicator
@@ -105,6 +106,7 @@ class EmbeddingBag(BaseEmbedding):
         """
         return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
 
+    @available_if(does_not_stop_early)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None, *, grow=False):
         """Pass once over some rows, in the given order.

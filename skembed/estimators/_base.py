@@ -28,7 +28,7 @@ from skembed.training import (
 )
 
 from ._settings import BagSettings
-from ._split import split_rows
+from ._split import split_rows, units_of
 from ._targets import ClassTarget, matrix_of
 from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
 
@@ -98,6 +98,16 @@ def unchanged_on(errors, estimator):
         raise
 
 
+def does_not_stop_early(estimator):
+    """Tell whether an estimator offers `partial_fit`."""
+    if estimator.early_stopping is True:
+        raise AttributeError(
+            "partial_fit makes one pass over the rows it is given and does not stop early. Use "
+            "early_stopping='auto' or False."
+        )
+    return True
+
+
 class BaseEmbedding(CallbackSupportMixin, BagSettings):
     """Base of the estimators that train a table of embeddings."""
 
@@ -126,19 +136,17 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
             old = getattr(self, "_state", None) if self.warm_start else None
             sample, target = self._check(*user, state=old)
             seed = self._draw_seed() if old is None else old.seed
-            train, out = self._split(sample, target, seed, given)
             step = 0 if old is None else old.step
-            problem = self._resolve_problem(target, len(train.rows), step)
 
             def fitted(state):
                 return self._fitted_attributes(state, target)
 
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:
+                train, out = self._split(sample, target, seed, given, backend)
+                problem = self._resolve_problem(target, len(train.rows), step)
                 state = self._begin(train, target, problem, backend, old, seed)
                 data = self._training_rows(train, state, backend, problem.loss)
-                held_out = self._held_out(
-                    user, given, sample, out, data, target, state, backend, fitted
-                )
+                held_out = self._held_out(user, given, out, data, target, state, backend, fitted)
                 hooks = EpochHooks(self, context, *user, fitted, self.max_iter)
                 hooks.begin()
                 self._train(problem, state, data, backend, hooks, held_out)
@@ -174,33 +182,49 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
             rows = rows[weights[rows] > 0]
         return Sample(X, y, codes, weights, rows), target
 
-    def _split(self, sample, target, seed, given):
-        """Return the sample to train on, and the rows to score or None."""
+    def _split(self, sample, target, seed, given, backend):
+        """Return the sample to train on, and the one to score or None.
+
+        A row of an integer weight above 1 may be in both, with a part of its weight in each, as
+        rows repeated so often would be.
+        """
         if not self._holds_out(len(sample.rows), given) or given[0] is not None:
             return sample, None
-        rows, out = split_rows(
-            sample.rows, self.validation_fraction, seed, target.strata(sample.codes, sample.rows),
-            target.classes, strict=self.early_stopping is True,
+        X, rows, weights = sample.X, sample.rows, sample.weights
+        units = None if weights is None else units_of(weights[rows])
+        taken = split_rows(
+            backend.hash_rows(X.indptr, X.indices, X.data, seed)[rows],
+            self.validation_fraction, seed, units=units, names=target.classes,
+            classes=target.strata(sample.codes, rows), strict=self.early_stopping is True,
         )  # fmt: skip
-        return (replace(sample, rows=rows), out) if len(out) else (sample, None)
+        if not taken.any():
+            return sample, None
+        if units is None or (units == 1).all():
+            return replace(sample, rows=rows[taken == 0]), replace(sample, rows=rows[taken > 0])
+        kept, out = weights.copy(), np.zeros_like(weights)
+        kept[rows], out[rows] = weights[rows] - taken, taken
+        return (
+            replace(sample, rows=rows[kept[rows] > 0], weights=kept),
+            replace(sample, rows=rows[taken > 0], weights=out),
+        )
 
-    def _held_out(self, user, given, sample, out, data, target, state, backend, fitted):
-        """Return what scores an epoch, or None: rows `out` of the sample, or the rows given."""
+    def _held_out(self, user, given, out, data, target, state, backend, fitted):
+        """Return what scores an epoch, or None: the sample `out`, or the rows given."""
         if out is None:
             if given[0] is None:
                 return None
-            sample, _ = self._check(*given, state=state, target=target)
-            if len(sample.rows) == 0:
+            out, _ = self._check(*given, state=state, target=target)
+            if len(out.rows) == 0:
                 raise ValueError("sample_weight_val must contain at least one non-zero number.")
-            data, user = self._rows(sample, state, backend), given
+            data, user = self._rows(out, state, backend), given
         else:
-            sample = replace(sample, rows=out)
-            data = replace(data, rows=out, sample_weight=self._weights_of(sample, data.data.dtype))
+            weights = self._weights_of(out, data.data.dtype)
+            data = replace(data, rows=out.rows, sample_weight=weights)
         if self.scoring is None:
             return HeldOut(data, target.metric)
-        X = sample.X.matrix() if sp.issparse(user[0]) else user[0]
-        weights = check_weights(user[2], sample.X)
-        rows = (a if a is None else _safe_indexing(a, sample.rows) for a in (X, sample.y, weights))
+        X = out.X.matrix() if sp.issparse(user[0]) else user[0]
+        weights = None if user[2] is None else out.weights
+        rows = (a if a is None else _safe_indexing(a, out.rows) for a in (X, out.y, weights))
         return Scored(check_scoring(self, self.scoring), self, fitted, *rows)
 
     def _train(self, problem, state, data, backend, hooks, held_out):
@@ -231,11 +255,6 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
     def _partial_fit(self, X, y, classes, sample_weight, first_target, grow):
         """One pass over the rows in the given order; `first_target` serves the first call."""
         old = getattr(self, "_state", None)
-        if self.early_stopping is True:
-            raise ValueError(
-                "partial_fit makes one pass over the rows it is given and does not stop early. "
-                "Use early_stopping='auto' or False."
-            )
         with unchanged_on(BaseException, self) as keep:
             if grow and old is not None:
                 widen(self, X)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skembed.losses import LOSSES, Loss, Softmax
 
-from ._base import BaseEmbedding
+from ._base import BaseEmbedding, does_not_stop_early
 from ._docs import documented
 from ._settings import BagSettings
 from ._targets import ClassTarget, LabelTarget, class_target, is_indicator
@@ -194,6 +194,7 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
         """
         return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
 
+    @available_if(does_not_stop_early)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None, *, grow=False):
         """Pass once over some rows, in the given order.

@@ -4,10 +4,11 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils._metadata_requests import UNUSED
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from skembed.losses import LOSSES, Loss
 
-from ._base import BaseEmbedding
+from ._base import BaseEmbedding, does_not_stop_early
 from ._docs import documented
 from ._settings import BagSettings
 from ._targets import NumberTarget
@@ -102,6 +103,7 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
         """
         return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
 
+    @available_if(does_not_stop_early)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None, *, grow=False):
         """Pass once over some rows, in the given order.

@@ -4,9 +4,11 @@ A backend owns threads and work space: what `forward_and_group` and `bag_backwar
 until the next batch. Indices must have passed the input scan.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
-from skembed.core import Groups, hashed_uniform
+from skembed.core import GOLDEN, Groups, hashed_uniform, mix
 
 
 class Backend:
@@ -94,6 +96,19 @@ class Backend:
             share = np.divide(x, largest[owner], out=np.zeros(nnz), where=x > 0)
             norm = largest * np.sqrt(np.bincount(owner, share**2, n))
         return np.divide(1, norm, out=np.zeros(n), where=norm > 0).astype(data.dtype)
+
+    def hash_rows(self, indptr, indices, data, seed):
+        """Return a hash of (seed, columns and values other than zero) for each row, uint64."""
+        out = np.empty(len(indptr) - 1, np.uint64)
+        bits = data.view(np.uint64 if data.itemsize == 8 else np.uint32).astype(np.uint64)
+        for r, (s, e) in enumerate(pairwise(indptr)):
+            h = mix(np.array([seed], np.uint64) + GOLDEN)
+            for p in range(s, e):
+                if data[p] != 0:
+                    h = mix(h ^ mix(indices[p : p + 1].astype(np.uint64) + GOLDEN))
+                    h = mix(h ^ (bits[p : p + 1] + GOLDEN))
+            out[r] = h[0]
+        return out
 
     def start_uniform(self, seed, columns, limit, d, out):
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""

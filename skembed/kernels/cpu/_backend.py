@@ -121,6 +121,15 @@ class CPUBackend(Backend):
                 kernel(indptr, data, lo, hi, out)
         return out
 
+    def hash_rows(self, indptr, indices, data, seed):
+        """Return a hash of (seed, columns and values other than zero) for each row, uint64."""
+        out = np.empty(len(indptr) - 1, np.uint64)
+        bits = data.view(np.uint64 if data.itemsize == 8 else np.uint32)
+        sign = np.uint64(1 << (8 * data.itemsize - 1))  # the bits of minus zero
+        for lo, hi in self._chunks(indptr):
+            _columns.hash_rows(indptr, indices, bits, sign, lo, hi, seed, out)
+        return out
+
     def start_uniform(self, seed, columns, limit, d, out):
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
         step = max(1, CHUNK // d)

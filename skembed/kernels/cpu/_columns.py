@@ -96,6 +96,19 @@ def _mix(z):
 
 
 @njit(**OPTIONS)
+def hash_rows(indptr, indices, bits, sign, lo, hi, seed, out):
+    """Write a hash of (seed, columns and bits of the values) of rows lo..hi, zeros left out."""
+    for r in range(lo, hi):
+        h = _mix(U(seed) + GOLDEN)
+        for p in range(indptr[r], indptr[r + 1]):
+            x = U(bits[p])
+            if x != 0 and x != sign:
+                h = _mix(h ^ _mix(U(indices[p]) + GOLDEN))
+                h = _mix(h ^ (x + GOLDEN))
+        out[r] = h
+
+
+@njit(**OPTIONS)
 def start_uniform(seed, columns, lo, hi, limit, d, out):
     """Write out[i, :d] = uniform in [-limit, limit), a function of (seed, columns[i], k) alone."""
     key = _mix(U(seed) + GOLDEN)
