@@ -4,6 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
+from skembed.estimators._split import split_rows
+from skembed.kernels import Backend
 
 ESTIMATORS = [EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor]
 PREDICTIONS = ("predict", "predict_proba", "decision_function", "transform")
@@ -14,6 +16,16 @@ def small_data(n=60, n_features=12, dtype=np.float64, seed=0):
     r = np.random.default_rng(seed)
     D = (r.random((n, n_features)) < 0.35) * r.choice([-2.0, 0.5, 1.0, 3.0], (n, n_features))
     return sp.csr_array(D.astype(dtype)), np.arange(n) % 2
+
+
+def split_of(fit, X, y, rows=None):
+    """Return the rows that a fit without weights trains on, and those that it holds out."""
+    rows = np.arange(len(y)) if rows is None else rows
+    X = sp.csr_array(X)
+    keys = Backend().hash_rows(X.indptr, X.indices, X.data, fit._state.seed)[rows]
+    classes = None if isinstance(fit, EmbeddingBagRegressor) else y[rows]
+    taken = split_rows(keys, fit.validation_fraction, fit._state.seed, classes=classes)
+    return rows[taken == 0], rows[taken > 0]
 
 
 def predictions(estimator, X):

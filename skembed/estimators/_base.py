@@ -45,8 +45,10 @@ class Sample:
         Their targets.
     codes : ndarray or SparseRows
         The encoded targets.
+    given : ndarray of shape (n,) or None
+        Weights of the rows as the user gave them.
     weights : ndarray of shape (n,) or None
-        Weights, those of classes included; None weighs all rows alike.
+        The same times those of classes; None weighs all rows alike.
     rows : ndarray of int
         The rows to use; all have a positive weight.
     """
@@ -54,6 +56,7 @@ class Sample:
     X: CSR
     y: object
     codes: object
+    given: np.ndarray | None
     weights: np.ndarray | None
     rows: np.ndarray
 
@@ -100,7 +103,7 @@ def unchanged_on(errors, estimator):
 
 def does_not_stop_early(estimator):
     """Tell whether an estimator offers `partial_fit`."""
-    if estimator.early_stopping is True:
+    if estimator._must_stop_early():
         raise AttributeError(
             "partial_fit makes one pass over the rows it is given and does not stop early. Use "
             "early_stopping='auto' or False."
@@ -169,7 +172,7 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         """
         dtype = WORK_DTYPES if state is None else state.params["table"].dtype
         X, y = check_csr(self, X, y, reset=state is None, dtype=dtype, **self._y_options())
-        weights = check_weights(sample_weight, X)
+        weights = given = check_weights(sample_weight, X)
         rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
         if target is None:
             if len(rows) == 0:
@@ -180,7 +183,7 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         if by_class is not None:
             weights = by_class[codes] if weights is None else weights * by_class[codes]
             rows = rows[weights[rows] > 0]
-        return Sample(X, y, codes, weights, rows), target
+        return Sample(X, y, codes, given, weights, rows), target
 
     def _split(self, sample, target, seed, given, backend):
         """Return the sample to train on, and the one to score or None.
@@ -190,23 +193,28 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         """
         if not self._holds_out(len(sample.rows), given) or given[0] is not None:
             return sample, None
-        X, rows, weights = sample.X, sample.rows, sample.weights
-        units = None if weights is None else units_of(weights[rows])
+        X, rows, given = sample.X, sample.rows, sample.given
+        units = None if given is None else units_of(given[rows])
         taken = split_rows(
             backend.hash_rows(X.indptr, X.indices, X.data, seed)[rows],
-            self.validation_fraction, seed, units=units, names=target.classes,
-            classes=target.strata(sample.codes, rows), strict=self.early_stopping is True,
+            self.validation_fraction, seed, ties=target.ties(sample.codes, rows), units=units,
+            classes=target.strata(sample.codes, rows), names=target.classes,
+            strict=self._must_stop_early(),
         )  # fmt: skip
         if not taken.any():
             return sample, None
         if units is None or (units == 1).all():
             return replace(sample, rows=rows[taken == 0]), replace(sample, rows=rows[taken > 0])
-        kept, out = weights.copy(), np.zeros_like(weights)
-        kept[rows], out[rows] = weights[rows] - taken, taken
-        return (
-            replace(sample, rows=rows[kept[rows] > 0], weights=kept),
-            replace(sample, rows=rows[taken > 0], weights=out),
-        )
+        out = np.zeros_like(given)
+        out[rows] = taken
+        return self._part(sample, given - out), self._part(sample, out)
+
+    @staticmethod
+    def _part(sample, given):
+        """Return a sample with other weights of its rows, and only those of positive weight."""
+        ratio = np.divide(given, sample.given, out=np.zeros_like(given), where=sample.given > 0)
+        rows = sample.rows[given[sample.rows] > 0]
+        return replace(sample, given=given, weights=sample.weights * ratio, rows=rows)
 
     def _held_out(self, user, given, out, data, target, state, backend, fitted):
         """Return what scores an epoch, or None: the sample `out`, or the rows given."""
@@ -223,8 +231,7 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         if self.scoring is None:
             return HeldOut(data, target.metric)
         X = out.X.matrix() if sp.issparse(user[0]) else user[0]
-        weights = None if user[2] is None else out.weights
-        rows = (a if a is None else _safe_indexing(a, out.rows) for a in (X, out.y, weights))
+        rows = (a if a is None else _safe_indexing(a, out.rows) for a in (X, out.y, out.given))
         return Scored(check_scoring(self, self.scoring), self, fitted, *rows)
 
     def _train(self, problem, state, data, backend, hooks, held_out):

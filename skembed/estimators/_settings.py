@@ -219,17 +219,20 @@ class BagSettings(FittedBag):
             shuffle=self.shuffle and not partial,
         )
 
+    def _must_stop_early(self):
+        """Tell whether early stopping is asked for, not left to the number of rows."""
+        return not isinstance(self.early_stopping, str) and bool(self.early_stopping)
+
     def _holds_out(self, n_rows, given):
         """Tell whether a fit scores rows that it does not train on."""
+        auto = isinstance(self.early_stopping, str)
         if given[0] is None:
             if given[1] is not None or given[2] is not None:
                 raise ValueError("y_val and sample_weight_val are for the rows of X_val; pass it.")
-            if self.early_stopping == "auto":
-                return n_rows >= AUTO_EARLY_STOPPING
-            return self.early_stopping
+            return n_rows >= AUTO_EARLY_STOPPING if auto else bool(self.early_stopping)
         if given[1] is None:
             raise ValueError("X_val needs its targets; pass y_val.")
-        if self.early_stopping is False or self.refit:
+        if not (auto or self.early_stopping) or self.refit:
             name = "refit=True" if self.refit else "early_stopping=False"
             raise ValueError(f"X_val is for early stopping and does not go with {name}.")
         return True

@@ -4,15 +4,19 @@ import numpy as np
 
 from skembed.core import SPLIT, stream
 
+MOST_UNITS = 10_000_000  # in all; beyond, integer weights are taken for magnitudes
+
 
 def units_of(weights):
     """Return how many rows each row stands for: integer weights repeat it, others do not."""
-    if (weights == np.round(weights)).all():
+    if weights.sum() <= MOST_UNITS and (weights == np.round(weights)).all():
         return weights.astype(np.int64)
     return np.ones(len(weights), np.int64)
 
 
-def split_rows(keys, fraction, seed, *, units=None, classes=None, names=None, strict=False):
+def split_rows(
+    keys, fraction, seed, *, ties=(), units=None, classes=None, names=None, strict=False
+):
     """Choose rows to hold out, at random, or in equal shares of each class.
 
     The order of the keys decides, not that of the rows: a row of weight k and k equal rows give
@@ -22,6 +26,8 @@ def split_rows(keys, fraction, seed, *, units=None, classes=None, names=None, st
     ----------
     keys : ndarray of shape (n,)
         Random numbers, equal for equal rows.
+    ties : tuple of ndarray of shape (n,)
+        Decide the order of equal keys.
     fraction : float
         Share to hold out, rounded up to whole rows.
     seed : int
@@ -71,6 +77,6 @@ def split_rows(keys, fraction, seed, *, units=None, classes=None, names=None, st
     place = np.arange(len(owner)) - np.repeat(np.cumsum(take) - take, take)
     place = (place + rng.random(len(sizes))[owner]) * sizes[owner] / take[owner]
     place = (np.cumsum(sizes) - sizes)[owner] + place.astype(np.int64)
-    order = np.lexsort((keys, codes))
+    order = np.lexsort((*ties, keys, codes))
     chosen = np.searchsorted(np.cumsum(units[order]), place, side="right")
     return np.bincount(order[chosen], minlength=n)

@@ -108,6 +108,10 @@ class ClassTarget:
         """Return the class of each row, for a split in equal shares."""
         return codes[rows]
 
+    def ties(self, codes, rows):
+        """Return what decides the order of rows with equal features in a split."""
+        return ()
+
     def class_weights(self, class_weight, codes, rows, sample_weight):
         """Return the weight of each class, shape (K,), or None."""
         if class_weight is None:
@@ -172,6 +176,10 @@ class LabelTarget:
     def strata(self, codes, rows):
         """Return None: rows with several labels are split at random."""
 
+    def ties(self, codes, rows):
+        """Return what decides the order of rows with equal features in a split."""
+        return ()
+
     def class_weights(self, class_weight, codes, rows, sample_weight):
         """Return None, or refuse class weights."""
         if class_weight is not None:
@@ -227,6 +235,10 @@ class NumberTarget:
 
     def strata(self, codes, rows):
         """Return None: rows are split at random."""
+
+    def ties(self, codes, rows):
+        """Return what decides the order of rows with equal features in a split."""
+        return tuple(np.atleast_2d(codes[rows].T))
 
     def class_weights(self, class_weight, codes, rows, sample_weight):
         """Return None: numbers have no classes."""

@@ -10,10 +10,11 @@ files are missing is skipped. Each set is fitted with the defaults of `Embedding
 starting vectors and the order of rows. A line is printed a set, and a table in Markdown at the end.
 The exit status is 1 if a target is missed.
 
-With ``--grid``, the settings of `GRID` and those of the set in `MORE` are fitted too, each with all
-seeds. The setting of the best mean validation score is the tuned one (a draw goes to the first, the
-default is first), so test rows take no part in the choice. Regret is its test score less that of
-the default.
+With ``--grid``, the settings of `GRID` for the set are fitted too, each with all seeds. The one of
+the best mean validation score is the tuned one (a draw goes to the first, the default is first), so
+test rows take no part in the choice. Regret is its test score less that of the default, both
+fitted alike. As `GridSearchCV` does, the tuned setting is then fitted to all rows, with
+`refit=True`: that score is compared with the stretch target.
 
 Fit time is the median over the seeds: the first fit on a machine compiles the kernels.
 """

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from skembed import EmbeddingBagClassifier, EmbeddingBagRegressor
+from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -14,30 +14,20 @@ CLASSIFIERS = [
     EmbeddingBagClassifier(pooling="max"),
     EmbeddingBagClassifier(solver="adamw"),
     EmbeddingBagClassifier(solver="ftrl"),
+    EmbeddingBagClassifier(early_stopping=True),
 ]
 OTHERS = [
     EmbeddingBagRegressor(loss="huber"),
     EmbeddingBagRegressor(hidden_layer_sizes=(16,)),
+    EmbeddingBagRegressor(early_stopping=True),
+    EmbeddingBag(early_stopping=True),
 ]
-STOPPING = {
-    # they call partial_fit, which refuses to stop early
-    "check_fit_score_takes_y",
-    "check_n_features_in_after_fitting",
-    "check_estimators_partial_fit_n_features",
-    # repeated rows are other rows to a split than one row of more weight
-    "check_sample_weight_equivalence_on_dense_data",
-    "check_sample_weight_equivalence_on_sparse_data",
-}
 HINGE = {  # they call predict_proba
     "check_decision_proba_consistency",
     "check_classifiers_multilabel_output_format_predict_proba",
 }
 # estimators with the checks that do not apply to them
-SOME = [
-    (EmbeddingBagClassifier(loss="hinge"), HINGE),
-    (EmbeddingBagClassifier(early_stopping=True), STOPPING),
-    (EmbeddingBagRegressor(early_stopping=True), STOPPING),
-]
+SOME = [(EmbeddingBagClassifier(loss="hinge"), HINGE)]
 
 
 def name_of(check):

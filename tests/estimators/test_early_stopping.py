@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
-from fitted import ESTIMATORS, learned, small_data
+from fitted import ESTIMATORS, learned, predictions, small_data, split_of
 from skembed import EmbeddingBagClassifier, EmbeddingBagRegressor
-from skembed.estimators._split import split_rows
+from skembed.estimators._split import split_rows, units_of
+from skembed.kernels import Backend
 from skembed.solvers import SOLVERS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -33,64 +34,150 @@ def model_of(fit):
     return {name: value for name, value in learned(fit).items() if "curve" not in name}
 
 
-def split_of(fit, y, rows=None, fraction=0.1):
-    """The rows that a fit trains on and those that it holds out."""
-    rows = np.arange(len(y)) if rows is None else rows
-    classes = y[rows] if isinstance(fit, EmbeddingBagClassifier) else None
-    return split_rows(rows, fraction, fit._state.seed, classes)
-
-
 # ---------------------------------------------------------------- the split
-@given(
-    st.lists(st.integers(1, 40), min_size=1, max_size=8),
-    st.floats(0.01, 0.4),
-    st.integers(0, 2**31 - 1),
+KEYS = np.random.default_rng(0).integers(0, 2**64, 40, np.uint64)
+# (which of the keys, class, how many rows it stands for) of each row
+some_rows = st.lists(
+    st.tuples(st.integers(0, 39), st.integers(0, 5), st.integers(1, 6)), min_size=1, max_size=60
 )
-@settings(max_examples=200)
-def test_split_is_disjoint_whole_and_in_equal_shares(sizes, fraction, seed):
-    rng = np.random.default_rng(seed)
-    classes = rng.permutation(np.repeat(np.arange(len(sizes)) * 3, sizes))
-    rows = np.sort(rng.permutation(10 * len(classes))[: len(classes)])
-    if len(rows) < 2:
-        with pytest.raises(ValueError, match="at least 2"):
-            split_rows(rows, fraction, seed, classes)
+fractions = st.floats(0.001, 0.999)
+seeds = st.integers(0, 2**31 - 1)
+
+
+def arrays_of(rows):
+    which, classes, units = np.array(rows).T
+    return KEYS[which], 3 * classes, units
+
+
+@given(some_rows, fractions, seeds, st.booleans())
+@settings(max_examples=300)
+def test_split_holds_out_so_many_of_each_class(rows, fraction, seed, with_classes):
+    keys, classes, units = arrays_of(rows)
+    n, options = units.sum(), dict(units=units)
+    classes = classes if with_classes else np.zeros(len(keys), int)
+    options |= dict(classes=classes) if with_classes else {}
+    if n < 2:
+        with pytest.raises(ValueError, match="at least 2 rows, got 1 sample"):
+            split_rows(keys, fraction, seed, **options)
         return
-    train, out = split_rows(rows, fraction, seed, classes)
-    assert np.array_equal(np.sort(np.concatenate([train, out])), rows)
-    assert (np.diff(train) > 0).all()
-    assert (np.diff(out) > 0).all()
-    again = split_rows(rows, fraction, seed, classes)
-    assert all(np.array_equal(a, b) for a, b in zip(again, (train, out), strict=True))
-    n_out = int(np.ceil(fraction * len(rows)))
-    of_class = dict(zip(rows.tolist(), classes.tolist(), strict=True))
-    held = np.bincount([of_class[i] // 3 for i in out], minlength=len(sizes))
-    wanted = np.array(sizes) * n_out / len(rows)
-    assert (np.abs(held - wanted) < 1)[np.array(sizes) > 1].all()
-    assert not held[np.array(sizes) == 1].any()
-    if min(sizes) > 1:
-        assert len(out) == n_out
-        assert all(np.array_equal(a, b) for a, b in zip(
-            split_rows(rows, fraction, seed, classes, strict=True), (train, out), strict=True
-        ))  # fmt: skip
+    taken = split_rows(keys, fraction, seed, **options)
+    assert taken.dtype.kind == "i"
+    assert taken.shape == keys.shape
+    assert (taken >= 0).all()
+    assert (taken <= units).all()
+    assert np.array_equal(split_rows(keys, fraction, seed, **options), taken)
+    sizes, held = (np.bincount(classes, a).astype(int) for a in (units, taken))
+    sizes, held = sizes[sizes > 0], held[sizes > 0]
+    n_out = min(int(np.ceil(fraction * n)), n - 1)
+    whole = sizes * n_out // n
+    assert (held >= np.minimum(whole, sizes - 1)).all()
+    assert (held <= np.minimum(whole + 1, sizes - 1)).all(), "a row of each class is kept"
+    assert held.sum() == min(n_out, np.minimum(whole + 1, sizes - 1).sum())
+    if (whole + 1 < sizes).all():
+        assert held.sum() == n_out
+        assert (np.abs(held - sizes * n_out / n) < 1).all()
+    if sizes.min() > 1:
+        assert np.array_equal(split_rows(keys, fraction, seed, strict=True, **options), taken)
     else:
         with pytest.raises(ValueError, match="one row only"):
-            split_rows(rows, fraction, seed, classes, strict=True)
+            split_rows(keys, fraction, seed, strict=True, **options)
 
 
-@given(st.integers(2, 200), st.floats(0.001, 0.999), st.integers(0, 2**31 - 1))
+@given(some_rows, fractions, seeds, st.booleans(), st.randoms(use_true_random=False))
+@settings(max_examples=300)
+def test_rows_repeated_and_in_any_order_give_the_same_split(
+    rows, fraction, seed, with_classes, random
+):
+    keys, classes, units = arrays_of(rows)
+    if units.sum() < 2:
+        return
+    of_class = {}
+    if with_classes:
+        of_class = dict(classes=classes)
+    taken = split_rows(keys, fraction, seed, units=units, **of_class)
+    owner = np.repeat(np.arange(len(keys)), units)
+    ones = {name: a[owner] for name, a in of_class.items()}
+    again = split_rows(keys[owner], fraction, seed, **ones)
+    assert again.max() <= 1
+    assert np.array_equal(np.bincount(owner, again, len(keys)), taken)
+
+    def held(order, taken):
+        """How many rows of each kind are held out."""
+        kinds = 100 * np.searchsorted(np.sort(KEYS), keys[order]) + with_classes * classes[order]
+        return np.bincount(kinds, taken, 4000).tolist()
+
+    random.shuffle(owner := owner.tolist())
+    mixed = split_rows(keys[owner], fraction, seed, **{k: a[owner] for k, a in of_class.items()})
+    assert held(owner, mixed) == held(np.arange(len(keys)), taken)
+    order = list(range(len(keys)))
+    random.shuffle(order)
+    moved = {name: a[order] for name, a in (of_class | dict(units=units)).items()}
+    moved = split_rows(keys[order], fraction, seed, **moved)
+    assert held(order, moved) == held(np.arange(len(keys)), taken)
+    if len({*zip(keys.tolist(), classes.tolist(), strict=True)}) == len(keys) and with_classes:
+        assert np.array_equal(moved, taken[order])
+
+
+@given(some_rows, fractions, seeds)
+@settings(max_examples=200)
+def test_rows_alike_are_held_out_in_proportion(rows, fraction, seed):
+    keys, classes, units = arrays_of(rows)
+    if units.sum() < 2:
+        return
+    taken = split_rows(keys, fraction, seed, units=units, classes=classes)
+    for c in set(classes.tolist()):
+        own = classes == c
+        share = taken[own].sum() / units[own].sum()
+        for key in set(keys[own].tolist()):
+            like = own & (keys == key)
+            assert abs(taken[like].sum() - share * units[like].sum()) < 1
+
+
+@given(st.integers(2, 200), fractions, seeds)
 def test_split_without_classes(n, fraction, seed):
-    rows = np.arange(n) + 7
-    train, out = split_rows(rows, fraction, seed)
-    assert len(out) == min(int(np.ceil(fraction * n)), n - 1)
-    assert np.array_equal(np.sort(np.concatenate([train, out])), rows)
+    keys = np.random.default_rng(seed).integers(0, 2**64, n, np.uint64)
+    taken = split_rows(keys, fraction, seed)
+    assert taken.sum() == min(int(np.ceil(fraction * n)), n - 1)
+    assert set(taken.tolist()) <= {0, 1}
+    assert np.array_equal(split_rows(keys, fraction, seed, classes=np.full(n, 4)), taken)
 
 
 def test_split_depends_on_the_seed_and_shuffles_the_order():
-    rows, classes = np.arange(100), np.repeat([0, 1], 50)
-    splits = {tuple(split_rows(rows, 0.1, seed, classes)[1]) for seed in range(20)}
-    assert len(splits) == 20
-    assert len({i for out in splits for i in out}) > 80
-    assert len({tuple(split_rows(rows, 0.1, seed)[1]) for seed in range(20)}) == 20
+    X, classes = sp.csr_array(np.arange(1.0, 101)[:, None]), np.repeat([0, 1], 50)
+    for options in (dict(classes=classes), {}):
+        splits = []
+        for seed in range(20):
+            keys = Backend().hash_rows(X.indptr, X.indices, X.data, seed)
+            splits.append(np.flatnonzero(split_rows(keys, 0.1, seed, **options)))
+        assert len({tuple(out) for out in splits}) == 20
+        assert len({i for out in splits for i in out}) > 80
+        neighbours = sum((np.diff(out) == 1).sum() for out in splits)
+        assert neighbours < 50, "neighbours are not held out together"
+    keys = Backend().hash_rows(X.indptr, X.indices, X.data, 0)
+    by_seed = [tuple(split_rows(keys, 0.1, seed)[np.argsort(keys)]) for seed in range(40)]
+    assert {tuple(np.diff(np.flatnonzero(taken))) for taken in by_seed} == {(10,) * 9}
+    assert len(set(by_seed)) == 10, "with the order given, the seed says where to begin"
+
+
+@pytest.mark.parametrize("weights, want", [
+    ([1.0, 2.0, 3.0], [1, 2, 3]), ([1.0, 2.5, 3.0], [1, 1, 1]), ([0.5, 0.5, 0.5], [1, 1, 1]),
+])  # fmt: skip
+def test_integer_weights_stand_for_so_many_rows(weights, want):
+    units = units_of(np.array(weights))
+    assert units.tolist() == want
+    assert units.dtype == np.int64
+
+
+def test_strict_split_names_the_class():
+    keys, classes = KEYS[:5], np.array([0, 2, 0, 1, 1])
+    names = np.array(["a", "b", "rare"])
+    for options in ({}, dict(names=names)):
+        want = "rare" if options else "2"
+        with pytest.raises(ValueError, match=f"^Class {want} has one row only"):
+            split_rows(keys, 0.3, 0, classes=classes, strict=True, **options)
+    units = np.array([1, 2, 1, 1, 1])
+    taken = split_rows(keys, 0.3, 0, units=units, classes=classes, names=names, strict=True)
+    assert taken.sum() == 2
 
 
 def test_rare_class_is_named_where_it_cannot_be_split():
@@ -118,7 +205,7 @@ def test_as_many_classes_as_rows():
 
 def test_one_row_cannot_be_split():
     X, y = small_data()
-    with pytest.raises(ValueError, match="at least 2 of positive weight, got 1"):
+    with pytest.raises(ValueError, match=r"^Holding rows out needs .* 2 rows, got 1 sample\.$"):
         EmbeddingBagRegressor(**QUICK).fit(X[:1], y[:1].astype(float))
 
 
@@ -146,9 +233,16 @@ def test_partial_fit_does_not_stop_early(cls):
     assert fit.feature_counts_.tolist() == np.bincount(X.indices, minlength=12).tolist()
     assert fit._state.step == -(-300 // 16)
     before = learned(fit)
-    with pytest.raises(ValueError, match="does not stop early"):
-        fit.set_params(early_stopping=True).partial_fit(X, y)
+    fit.set_params(early_stopping=True)
+    assert not hasattr(fit, "partial_fit")
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        fit.partial_fit(X, y)
+    assert "does not stop early" in str(caught.value.__cause__)
     assert learned(fit) == before
+    assert not hasattr(cls(early_stopping=True), "partial_fit")
+    for other in ("auto", False):
+        assert hasattr(cls(early_stopping=other), "partial_fit")
+        assert hasattr(fit.set_params(early_stopping=other), "partial_fit")
 
 
 # ---------------------------------------------------------------- what is kept
@@ -184,18 +278,30 @@ def test_records_agree(cls):
 
 def test_held_out_rows_are_not_trained_on():
     X, y = noisy_data()
+    X = sp.csr_array(sp.hstack([X, sp.eye_array(300)]))  # each row has a feature of its own
     fit = EmbeddingBagClassifier(**QUICK).fit(X, y)
-    train, out = split_of(fit, y)
+    train, out = split_of(fit, X, y)
     assert len(out) == 30
     given = EmbeddingBagClassifier(**QUICK).fit(X[train], y[train], X_val=X[out], y_val=y[out])
     np.testing.assert_allclose(given.validation_scores_[0], fit.validation_scores_[0], atol=0.2)
-    mark = sp.csr_array(np.isin(np.arange(300), out)[:, None].astype(float))
-    marked = EmbeddingBagClassifier(**QUICK).fit(sp.csr_array(sp.hstack([X, mark])), y)
-    assert marked.feature_counts_[:150].tolist() == (X[train] != 0).sum(axis=0).tolist()
-    assert marked.feature_counts_[150] == 0
-    assert 150 not in marked.active_features_
-    assert np.array_equal(marked.embedding_[:150], fit.embedding_)
-    assert not marked.embedding_[150].any()
+    assert fit.feature_counts_.tolist() == (X[train] != 0).sum(axis=0).tolist()
+    assert fit.feature_counts_[150 + out].tolist() == [0] * 30
+    assert not np.isin(150 + out, fit.active_features_).any()
+    assert np.isin(150 + train, fit.active_features_).all()
+    assert not fit.embedding_[150 + out].any()
+
+
+def test_targets_of_the_rows_held_out_teach_nothing():
+    X, y = noisy_data()
+    options = QUICK | dict(scoring=lambda est, X, y: float(est.n_iter_))
+    fit = EmbeddingBagRegressor(**options).fit(X, y)
+    train, out = split_of(fit, X, y)
+    other = y.astype(float)
+    other[out] += 100
+    assert learned(EmbeddingBagRegressor(**options).fit(X, other)) == learned(fit)
+    other = y.astype(float)
+    other[train[0]] += 100
+    assert learned(EmbeddingBagRegressor(**options).fit(X, other)) != learned(fit)
 
 
 def test_rows_without_weight_are_neither_trained_on_nor_scored():
@@ -212,7 +318,7 @@ def test_rows_without_weight_are_neither_trained_on_nor_scored():
     fit = EmbeddingBagClassifier(**options).fit(X, y_broken, weight)
     alone = EmbeddingBagClassifier(**QUICK | dict(scoring=None)).fit(X[:200], y[:200])
     assert len(seen) == fit.n_iter_ == 6
-    _, out = split_of(fit, y, np.arange(200))
+    _, out = split_of(fit, X, y_broken, np.arange(200))
     X_seen, y_seen, weight_seen = seen[0]
     assert np.array_equal(X_seen.toarray(), X[out].toarray())
     assert np.array_equal(y_seen, y[out])
@@ -261,7 +367,7 @@ def test_a_callable_gets_a_fitted_copy_and_the_rows_held_out():
         return -log_loss(y_out, calls[-1][3])
 
     fit = EmbeddingBagClassifier(scoring=scorer, **QUICK).fit(X, y)
-    _, out = split_of(fit, y)
+    _, out = split_of(fit, X, y)
     assert len(calls) == fit.n_iter_
     for est, X_out, y_out, _ in calls:
         assert est is not fit
@@ -288,20 +394,215 @@ def test_scorers_take_every_container(kind):
 
 def test_a_number_for_all_weights_and_a_scorer():
     X, y = noisy_data(60)
-    want = EmbeddingBagClassifier(scoring="accuracy", **QUICK).fit(X, y)
-    fit = EmbeddingBagClassifier(scoring="accuracy", **QUICK).fit(X, y, sample_weight=2.0)
-    assert fit.validation_scores_ == want.validation_scores_
+
+    def scores(scoring, **options):
+        fit = EmbeddingBagClassifier(scoring=scoring, **QUICK).fit(X, y, **options)
+        return fit.validation_scores_
+
+    for scoring in ("accuracy", "neg_log_loss", None):
+        plain = scores(scoring)
+        for number in (1.0, 0.5, 2.5):  # rows are split whole
+            np.testing.assert_allclose(scores(scoring, sample_weight=number), plain, rtol=1e-12)
+        double = scores(scoring, sample_weight=2.0)
+        assert double == scores(scoring, sample_weight=np.full(60, 2.0))
+        assert double != plain, "some rows are in both parts"
 
 
 def test_weights_of_the_rows_held_out_count_where_the_others_are_alike():
     X, y = noisy_data()
     plain = EmbeddingBagClassifier(**QUICK).fit(X, y)
-    weight = np.ones(300)
-    weight[split_of(plain, y)[1][:10]] = 50
-    default = EmbeddingBagClassifier(**QUICK).fit(X, y, weight)
-    named = EmbeddingBagClassifier(scoring="neg_log_loss", **QUICK).fit(X, y, weight)
-    assert named.validation_scores_ != plain.validation_scores_
-    np.testing.assert_allclose(default.validation_scores_, named.validation_scores_, rtol=1e-7)
+    for heavy in (50.5, 50.0):
+        weight = np.ones(300)
+        weight[split_of(plain, X, y)[1][:10]] = heavy
+        default = EmbeddingBagClassifier(**QUICK).fit(X, y, weight)
+        named = EmbeddingBagClassifier(scoring="neg_log_loss", **QUICK).fit(X, y, weight)
+        if heavy == 50.5:  # the same split: its rows to train on are alike
+            assert default.loss_curve_ == plain.loss_curve_
+        assert named.validation_scores_ != plain.validation_scores_
+        np.testing.assert_allclose(default.validation_scores_, named.validation_scores_, rtol=1e-7)
+
+
+# ---------------------------------------------------------------- weights are repetition
+ONE_BATCH = QUICK | dict(batch_size=10_000, validation_fraction=0.25, max_iter=8)
+
+
+def assert_alike(fit, other, X):
+    """Assert that two fits have the same record and predict the same."""
+    assert fit.best_n_iter_ == other.best_n_iter_
+    for name in ("validation_scores_", "loss_curve_"):
+        np.testing.assert_allclose(getattr(fit, name), getattr(other, name), rtol=1e-9, atol=1e-9)
+    for (name, ours), (_, theirs) in zip(predictions(fit, X), predictions(other, X), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def repeated_data(seed, n_classes=2, high=5):
+    """Rows, some of them alike, targets and integer weights, some of them zero."""
+    r = np.random.default_rng(seed)
+    X, y = noisy_data(80, seed, n_classes)
+    at = r.permutation(np.append(np.arange(80), r.integers(0, 80, 20)))
+    weight = r.integers(0, high, len(at)).astype(float)
+    return sp.csr_array(X[at]), y[at], weight
+
+
+@every_estimator
+@pytest.mark.parametrize("options", [
+    {}, dict(refit=True), dict(scoring="score"), dict(min_count=1, pooling="max"),
+    dict(hidden_layer_sizes=(3,)), dict(solver="ftrl"),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("seed", range(3))
+def test_integer_weights_are_repetition(cls, options, seed):
+    n_classes = 2 if cls is EmbeddingBagRegressor else 2 + seed
+    X, y, weight = repeated_data(seed, n_classes)
+    if "scoring" in options:
+
+        def scorer(est, X, y, sample_weight=None):
+            if not hasattr(est, "score"):
+                return -float(np.average((est.transform(X) ** 2).sum(axis=1), 0, sample_weight))
+            return est.score(X, y, sample_weight)
+
+        options = dict(scoring=scorer)
+    options = ONE_BATCH | options
+    weighted = cls(**options).fit(X, y, weight)
+    assert weighted.validation_scores_
+    at = np.repeat(np.arange(len(y)), weight.astype(int))
+    assert_alike(weighted, cls(**options).fit(X[at], y[at]), X)
+    at = np.random.default_rng(seed).permutation(at)
+    assert_alike(weighted, cls(**options).fit(X[at], y[at]), X)
+    at = np.random.default_rng(seed).permutation(len(y))
+    assert_alike(weighted, cls(**options).fit(X[at], y[at], weight[at]), X)
+
+
+@every_estimator
+@given(st.integers(0, 2**31 - 1), st.floats(0.01, 0.9), st.integers(2, 8))
+@settings(max_examples=15)
+def test_any_integer_weights_are_repetition(cls, seed, fraction, high):
+    X, y, weight = repeated_data(seed, high=high)
+    options = ONE_BATCH | dict(validation_fraction=fraction, max_iter=3)
+    at = np.repeat(np.arange(len(y)), weight.astype(int))
+    weighted, repeated = cls(**options).fit(X, y, weight), cls(**options).fit(X[at], y[at])
+    assert_alike(weighted, repeated, X)
+
+
+@every_estimator
+@pytest.mark.parametrize("whole", [True, False])
+def test_rows_of_weight_zero_are_as_if_they_were_not_there(cls, whole):
+    X, y, weight = repeated_data(7)
+    weight *= 1 if whole else 0.7
+    assert 0 < (weight == 0).sum() < len(y)
+    y = np.where(weight > 0, y, 1 - y)
+    some = weight > 0
+    weighted = cls(**QUICK).fit(X, y, weight)
+    assert weighted.validation_scores_
+    alone = cls(**QUICK).fit(X[some], y[some], weight[some])
+    assert learned(weighted) == learned(alone)
+    assert weighted.validation_scores_ == alone.validation_scores_
+
+
+def test_weights_are_split_between_the_parts():
+    X, y = noisy_data(80)
+    seen = []
+
+    def scorer(est, X, y, sample_weight):
+        seen.append((X.toarray(), y, sample_weight))
+        return 0.0
+
+    weight = np.random.default_rng(0).integers(1, 9, 80).astype(float)
+    options = ONE_BATCH | dict(scoring=scorer, max_iter=1)
+    fit = EmbeddingBagClassifier(**options).fit(X, y, weight)
+    ((X_out, y_out, w_out),) = seen
+    assert w_out.sum() == np.ceil(0.25 * weight.sum())
+    assert (w_out > 0).all()
+    dense = X.toarray()
+    own = [int(np.flatnonzero((dense == row).all(axis=1))[0]) for row in X_out]
+    assert len(np.unique(dense, axis=0)) == 80, "rows are known by their values"
+    assert np.array_equal(y[own], y_out)
+    assert (w_out <= weight[own]).all()
+    kept = weight.copy()
+    kept[own] -= w_out
+    assert (kept[own] > 0).sum() > 10, "rows are in both parts"
+    assert fit.feature_counts_.tolist() == (X[kept > 0] != 0).sum(axis=0).tolist()
+    plain = EmbeddingBagClassifier(**ONE_BATCH | dict(early_stopping=False, max_iter=1))
+    assert model_of(plain.fit(X, y, kept)) == model_of(fit)
+    np.testing.assert_allclose(w_out, weight[own] * 0.25, atol=1)
+    seen.clear()
+    weight[0] += 0.5
+    EmbeddingBagClassifier(**options).fit(X, y, weight)
+    ((X_out, y_out, w_out),) = seen
+    own = [int(np.flatnonzero((dense == row).all(axis=1))[0]) for row in X_out]
+    assert len(own) == 20
+    assert np.array_equal(w_out, weight[own]), "rows of such weights are split whole"
+
+
+def test_targets_decide_among_rows_alike():
+    """Rows of equal X and other targets, in any order: the same split, weighted or repeated."""
+    r = np.random.default_rng(0)
+    X = sp.csr_array(np.repeat(np.eye(3), 8, axis=0))
+    order = r.permutation(24)
+    numbers, labels = r.normal(size=24), r.integers(0, 2, (24, 3))
+    for cls, y in ((EmbeddingBagRegressor, numbers), (EmbeddingBagClassifier, labels)):
+        fit = cls(**ONE_BATCH).fit(X, y)
+        assert_alike(fit, cls(**ONE_BATCH).fit(X[order], y[order]), X)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1, 1: 2.5}, {0: 1, 1: 3}])
+def test_integer_weights_are_repetition_with_class_weights(class_weight):
+    X, y, weight = repeated_data(1)
+    y = np.where(np.arange(len(y)) % 3 == 0, y, 0)
+    options = ONE_BATCH | dict(class_weight=class_weight)
+    at = np.repeat(np.arange(len(y)), weight.astype(int))
+    weighted = EmbeddingBagClassifier(**options).fit(X, y, weight)
+    assert_alike(weighted, EmbeddingBagClassifier(**options).fit(X[at], y[at]), X)
+
+
+@pytest.mark.parametrize("class_weight", [{0: 1, 1: 7}, {0: 1, 1: 7.5}])
+@pytest.mark.parametrize("given", [True, False])
+def test_scorers_get_sample_weights_without_class_weights(class_weight, given):
+    X, y = noisy_data()
+    X_val, y_val = noisy_data(80, seed=1)
+    seen = []
+
+    def scorer(est, X, y, sample_weight):
+        seen.append(sample_weight)
+        return 0.0
+
+    clf = EmbeddingBagClassifier(scoring=scorer, class_weight=class_weight, **QUICK)
+    more = dict(X_val=X_val, y_val=y_val, sample_weight_val=np.full(80, 0.5)) if given else {}
+    clf.fit(X, y, np.full(300, 0.5), **more)
+    assert set(seen[0].tolist()) == {0.5}
+
+
+@pytest.mark.parametrize("size", [1e12, 1e18, 1e30])
+def test_large_integer_weights(size):
+    X, y = noisy_data(60)
+    fit = EmbeddingBagClassifier(**ONE_BATCH).fit(X, y, np.full(60, size))
+    assert len(fit.validation_scores_) == fit.n_iter_
+    assert np.isfinite(fit.validation_scores_).all()
+    plain = EmbeddingBagClassifier(**ONE_BATCH | dict(early_stopping=False))
+    assert np.isfinite(plain.fit(X, y, np.full(60, size)).loss_curve_).all()
+
+
+@every_estimator
+def test_a_boolean_of_numpy_stops_early(cls):
+    assert not hasattr(cls(early_stopping=np.True_), "partial_fit")
+    if cls is EmbeddingBagClassifier:
+        X, _ = small_data()
+        with pytest.raises(ValueError, match="one row only"):
+            cls(early_stopping=np.True_).fit(X, np.arange(60) == 7)
+
+
+def test_zeros_that_are_stored_and_the_container_do_not_change_the_split():
+    X, y = small_data()
+    want = EmbeddingBagClassifier(**QUICK).fit(X, y)
+    coo = X.tocoo()
+    r = np.random.default_rng(0)
+    rows, columns = np.nonzero(X.toarray() == 0)
+    zeros = r.choice([0.0, -0.0], len(rows))
+    row, column = np.append(coo.row, rows), np.append(coo.col, columns)
+    order = r.permutation(len(row))
+    data = np.append(coo.data, zeros)[order]
+    full = sp.coo_array((data, (row[order], column[order])), X.shape).tocsr()
+    assert full.nnz == 60 * 12
+    assert learned(EmbeddingBagClassifier(**QUICK).fit(full, y)) == learned(want)
 
 
 # ---------------------------------------------------------------- rows given to score

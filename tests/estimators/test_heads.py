@@ -16,14 +16,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fitted import ESTIMATORS, learned, small_data
+from fitted import ESTIMATORS, learned, small_data, split_of
 from skembed import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
     suggest_n_components,
 )
-from skembed.estimators._split import split_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 QUICK = dict(n_components=3, max_iter=3, batch_size=16, random_state=0)
@@ -309,7 +308,9 @@ def test_an_unfitted_start_sees_the_rows_to_train_on_only():
     X, y = small_data(80)
     svd = TruncatedSVD(3, random_state=0)
     fit = start_of(svd, X, y, early_stopping=True, validation_fraction=0.4)
-    train, _ = split_rows(np.arange(80), 0.4, fit._state.seed, y, strict=True)
+    train, out = split_of(fit, X, y)
+    assert len(train) == 48
+    assert len(out) == 32
     ours, theirs = fit.embedding_, svd.fit(X[train]).components_.T
     np.testing.assert_allclose(ours, theirs * (ours[0, 0] / theirs[0, 0]), rtol=1e-9)
     everything = svd.fit(X).components_.T

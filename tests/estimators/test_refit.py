@@ -16,10 +16,10 @@ QUICK = dict(n_components=3, max_iter=12, batch_size=16, random_state=0)
 every_estimator = pytest.mark.parametrize("cls", ESTIMATORS)
 
 
-def noisy_data(n=250, n_features=80, n_classes=2):
+def noisy_data(n=250, n_features=80, n_classes=2, noise=1.0):
     r = np.random.default_rng(0)
     X = sp.csr_array((r.random((n, n_features)) < 0.08).astype(float))
-    signal = X[:, :10].sum(axis=1) + r.normal(size=n)
+    signal = X[:, :10].sum(axis=1) + noise * r.normal(size=n)
     edges = np.quantile(signal, np.arange(1, n_classes) / n_classes)
     return X, np.searchsorted(edges, signal)
 
@@ -33,7 +33,7 @@ def model_of(fit):
 @every_estimator
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 def test_refit_equals_a_fit_of_so_many_epochs(cls, solver):
-    X, y = noisy_data()
+    X, y = noisy_data(noise=3.0)
     weight = np.random.default_rng(1).integers(0, 3, 250).astype(float)
     rate = 5.0 if solver == "sgd" and cls is not EmbeddingBagRegressor else 0.3
     options = QUICK | dict(solver=solver, learning_rate_init=rate)

@@ -4,6 +4,8 @@ The array code itself is compared with the loops of the reference in tests/model
 tests/training.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -117,6 +119,61 @@ def test_starting_values_are_the_same_bits(seed, columns, d):
     Backend().start_uniform(seed, columns, 0.1, d, want)
     get_backend().start_uniform(seed, columns, 0.1, d, got)
     assert np.array_equal(want, got)
+
+
+@given(
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 25),
+    st.sampled_from([np.float64, np.float32]),
+    st.sampled_from([np.int64, np.int32]),
+    st.booleans(),
+)
+@settings(max_examples=60)
+def test_hashes_of_rows_are_the_same_bits(seed, n, dtype, index_dtype, wide):
+    rng = np.random.default_rng(seed)
+    n_columns = 2**40 if wide and index_dtype is np.int64 else 40
+    indptr = np.append(0, np.cumsum(rng.integers(0, 7, n)))
+    rows = [np.sort(rng.choice(n_columns, k, replace=False)) for k in np.diff(indptr)]
+    indices = np.concatenate([np.zeros(0, int), *rows]).astype(index_dtype)
+    data = rng.normal(size=len(indices)) * 10.0 ** rng.integers(-30, 30, len(indices))
+    data = (data * rng.choice([0.0, -0.0, 1.0, 1.0], len(indices))).astype(dtype)
+    kept = data != 0
+    without = np.append(0, np.cumsum(kept))[indptr], indices[kept], data[kept]
+    want = Backend().hash_rows(indptr, indices, data, seed)
+    assert want.dtype == np.uint64
+    assert want.shape == (n,)
+    for backend in (Backend(), get_backend()):
+        hashes = backend.hash_rows(indptr, indices, data, seed)
+        assert hashes.dtype == np.uint64
+        assert np.array_equal(hashes, want)
+        assert np.array_equal(backend.hash_rows(*without, seed), want), "zeros do not count"
+        other = backend.hash_rows(indptr, indices, data, seed + 1)
+        assert not (other == want).any(), "a hash depends on the seed"
+    key = [(rows[r][data[s:e] != 0].tobytes(), data[s:e][data[s:e] != 0].tobytes())
+           for r, (s, e) in enumerate(pairwise(indptr))]  # fmt: skip
+    assert len(set(want.tolist())) == len(set(key)), "equal hashes for equal rows only"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_hashes_of_rows_tell_rows_apart(dtype, monkeypatch):
+    tiny = np.finfo(dtype).smallest_subnormal
+    rows = [
+        [], [(0, 1)], [(1, 1)], [(0, -1)], [(0, 2)], [(0, 1), (1, 1)], [(0, 1), (2, 1)],
+        [(0, tiny)], [(0, 1), (1, 2)], [(0, 2), (1, 1)], [(0, 1 + np.finfo(dtype).eps)],
+        [(2, 1), (3, 1)],
+    ]  # fmt: skip
+    rows += [[], [(5, 0.0)], [(0, 0.0), (3, -0.0)]]  # three without values
+    rows += [[(0, 1), (1, -0.0)], [(0, 0.0), (1, 1)]]  # rows 1 and 2
+    indptr = np.append(0, np.cumsum([len(row) for row in rows]))
+    indices, data = (np.array([v[k] for row in rows for v in row]) for k in (0, 1))
+    x = indptr, indices.astype(np.int64), data.astype(dtype)
+    monkeypatch.setattr(_backend, "CHUNK", 3)
+    for backend in (Backend(), get_backend()):
+        hashes = backend.hash_rows(*x, 7)
+        assert len(set(hashes[:12].tolist())) == 12
+        assert (hashes[12:15] == hashes[0]).all()
+        assert hashes[15:].tolist() == hashes[1:3].tolist()
+        assert np.array_equal(hashes, Backend().hash_rows(*x, 7))
 
 
 def test_large_and_tiny_values_have_a_pooling_factor():
