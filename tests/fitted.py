@@ -24,8 +24,8 @@ def split_of(fit, X, y, rows=None):
     X = sp.csr_array(X)
     keys = Backend().hash_rows(X.indptr, X.indices, X.data, fit._state.seed)[rows]
     classes = None if isinstance(fit, EmbeddingBagRegressor) else y[rows]
-    taken = split_rows(keys, fit.validation_fraction, fit._state.seed, classes=classes)
-    return rows[taken == 0], rows[taken > 0]
+    out = split_rows(keys, fit.validation_fraction, fit._state.seed, classes=classes)
+    return rows[~out], rows[out]
 
 
 def predictions(estimator, X):

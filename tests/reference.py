@@ -139,12 +139,12 @@ class ReferenceSolver:
 
     def __init__(
         self, name, lr, *, weight_decay=0.0, eps=None, b1=0.9, b2=0.999, bias="row",
-        decay_scope="touched", momentum=0.0, nesterov=False, beta=1.0, l1=0.0, l2=0.0,
+        decay_scope="touched", momentum=0.0, nesterov=False, beta=1.0, l1=0.0, l2=0.0, start=0.0,
     ):  # fmt: skip
         self.name, self.lr, self.decay, self.decay_scope = name, lr, weight_decay, decay_scope
         self.b1, self.b2, self.bias = b1, b2, bias
         self.momentum, self.nesterov = momentum, nesterov
-        self.beta, self.l1, self.l2 = beta, l1, l2
+        self.beta, self.l1, self.l2, self.start = beta, l1, l2, start
         self.eps = {"lazy_adam": 1e-8, "adamw": 1e-8}.get(name, 1e-10) if eps is None else eps
         self.state = {}
 
@@ -152,7 +152,8 @@ class ReferenceSolver:
         """Step the listed rows of w (n, d) in place; `key` names the array."""
         lr = self.lr(t) if callable(self.lr) else self.lr
         if key not in self.state:
-            start = 1e-6 if key == "intercept" and "adagrad" in self.name else 0.0
+            start = self.start
+            start += 1e-6 if key == "intercept" and "adagrad" in self.name else 0.0
             zeros = np.zeros_like(w)
             self.state[key] = {"s": zeros + start, "m": zeros.copy(), "n": np.zeros(len(w), int)}
             if self.name == "ftrl":

@@ -121,7 +121,7 @@ class Stepper:
         self.state = solver.init_table_state(table)
         for slot in self.state.values():
             slot.insert(0, table.n_rows)
-        solver.start_rows(table, self.state, 0, table.n_rows, lr)
+        solver.start_rows(table, self.state, 0, table.n_rows, lr, 64)
         self.n_steps, self.backend = 0, get_backend()
 
     def step(self, rows, grads):

@@ -28,7 +28,7 @@ from skembed.training import (
 )
 
 from ._settings import BagSettings
-from ._split import split_rows, units_of
+from ._split import split_rows
 from ._targets import ClassTarget, matrix_of
 from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
 
@@ -186,35 +186,20 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         return Sample(X, y, codes, given, weights, rows), target
 
     def _split(self, sample, target, seed, given, backend):
-        """Return the sample to train on, and the one to score or None.
-
-        A row of an integer weight above 1 may be in both, with a part of its weight in each, as
-        rows repeated so often would be.
-        """
+        """Return the sample to train on, and the one to score or None."""
         if not self._holds_out(len(sample.rows), given) or given[0] is not None:
             return sample, None
-        X, rows, given = sample.X, sample.rows, sample.given
-        units = None if given is None else units_of(given[rows])
-        taken = split_rows(
+        X, rows = sample.X, sample.rows
+        out = split_rows(
             backend.hash_rows(X.indptr, X.indices, X.data, seed)[rows],
-            self.validation_fraction, seed, ties=target.ties(sample.codes, rows), units=units,
+            self.validation_fraction, seed, ties=target.ties(sample.codes, rows),
             classes=target.strata(sample.codes, rows), names=target.classes,
+            weights=None if sample.given is None else sample.given[rows],
             strict=self._must_stop_early(),
         )  # fmt: skip
-        if not taken.any():
+        if not out.any():
             return sample, None
-        if units is None or (units == 1).all():
-            return replace(sample, rows=rows[taken == 0]), replace(sample, rows=rows[taken > 0])
-        out = np.zeros_like(given)
-        out[rows] = taken
-        return self._part(sample, given - out), self._part(sample, out)
-
-    @staticmethod
-    def _part(sample, given):
-        """Return a sample with other weights of its rows, and only those of positive weight."""
-        ratio = np.divide(given, sample.given, out=np.zeros_like(given), where=sample.given > 0)
-        rows = sample.rows[given[sample.rows] > 0]
-        return replace(sample, given=given, weights=sample.weights * ratio, rows=rows)
+        return replace(sample, rows=rows[~out]), replace(sample, rows=rows[out])
 
     def _held_out(self, user, given, out, data, target, state, backend, fitted):
         """Return what scores an epoch, or None: the sample `out`, or the rows given."""
@@ -313,7 +298,7 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
                     "same classes or the same number of outputs. Set warm_start=False."
                 )
             state = old.copy()
-            state.restart(problem.schedule.initial)
+            state.restart(problem)
             self._observe(state, sample, problem, backend)
             return state
         X, rows, weights = sample.X, sample.rows, sample.weights

@@ -44,8 +44,8 @@ weight_decay : float, default=0.0
     feature that is often listed is often decayed: start with 0.01 or less.
 
 batch_size : int or "auto", default="auto"
-    Rows in a batch. ``"auto"`` is n // 128 within 64 and 1024 for n rows of positive weight, and
-    256 in `partial_fit`.
+    Rows in a batch. ``"auto"`` is n // 128 within 64 and 256 for n rows to train on, and 256 in
+    `partial_fit`. Larger batches take less time a row where rows are many.
 
 max_iter : int, default=100
     Largest number of epochs.
@@ -64,8 +64,8 @@ early_stopping : bool or "auto", default="auto"
     early.
 
 validation_fraction : float, default=0.1
-    Share of the rows to hold out, in equal shares of the classes. With ``"auto"`` a class of one
-    row stays in training.
+    Share of the rows to hold out, in equal shares of the classes; a few equal rows stay together.
+    With ``"auto"`` a class of one row stays in training.
 
 scoring : str, callable or None, default=None
     Score of the rows held out: a scorer of scikit-learn, or None for accuracy (more than two

@@ -199,7 +199,7 @@ class BagSettings(FittedBag):
         """Return the problem of a fit, or that of a `partial_fit` where n_rows is None."""
         solver, size, partial = self._resolve_solver(), self.batch_size, n_rows is None
         if size == "auto":
-            size = 256 if partial else min(max(n_rows // 128, 64), 1024)
+            size = 256 if partial else min(max(n_rows // 128, 64), 256)
         rate = self.learning_rate_init
         rate = solver.rate_for(target.loss) if rate is None else float(rate)
         if partial and self.learning_rate == "linear":
@@ -244,7 +244,7 @@ class BagSettings(FittedBag):
                 "The solver's state was dropped by drop_solver_state(). Fit anew with "
                 "warm_start=False."
             )
-        if set(state.solver_state["table"]) != set(problem.solver.slots):
+        if state.slots != problem.solver.slots:
             raise ValueError(
                 f"The solver was changed to {problem.solver.name!r}, whose state is not that of "
                 "the earlier fit. Fit anew with warm_start=False."

@@ -125,7 +125,7 @@ class Solver(BaseEstimator):
             return RowArray(0, table.d, table.dtype)
         return RowArray(0, 1, table.dtype if kind == "row" else np.int32, padded=False)
 
-    def init_state(self, param, name, xp, lr):
+    def init_state(self, param, name, xp, lr, batch_size):
         """Return the state of a parameter of the head.
 
         Parameters
@@ -138,6 +138,8 @@ class Solver(BaseEstimator):
             The array library, numpy or cupy.
         lr : float
             First learning rate.
+        batch_size : int
+            Rows in a batch.
 
         Returns
         -------
@@ -152,7 +154,7 @@ class Solver(BaseEstimator):
         }
         return {slot: make[kind]() for slot, kind in self.slots.items()}
 
-    def start_rows(self, table, state, lo, hi, lr):
+    def start_rows(self, table, state, lo, hi, lr, batch_size):
         """Write the state of new table rows; it is zero before.
 
         Parameters
@@ -165,6 +167,8 @@ class Solver(BaseEstimator):
             The new rows are lo, ..., hi - 1.
         lr : float
             Learning rate.
+        batch_size : int
+            Rows in a batch.
         """
 
     def catch_up(self, table, state, weight_decay, step):

@@ -81,12 +81,12 @@ class FTRL(Solver):
         l1, l2 = self._penalties(name)
         return -w * (self.beta / lr + l2) - xp.sign(w) * l1
 
-    def init_state(self, param, name, xp, lr):
-        state = super().init_state(param, name, xp, lr)
+    def init_state(self, param, name, xp, lr, batch_size):
+        state = super().init_state(param, name, xp, lr, batch_size)
         state["z"] += self._z_of(param, name, lr, xp)
         return state
 
-    def start_rows(self, table, state, lo, hi, lr):
+    def start_rows(self, table, state, lo, hi, lr, batch_size):
         state["z"].values[lo:hi] = self._z_of(table.values[lo:hi], "table", lr, np)
 
     def catch_up(self, table, state, weight_decay, step):

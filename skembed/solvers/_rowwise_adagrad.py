@@ -16,8 +16,8 @@ class RowwiseAdagrad(Adagrad):
     ----------
     eps : float, default=1e-10
         Added to the root. With 0 a gradient of zero moves nothing.
-    initial_accumulator : float, default=0.0
-        Start of s.
+    initial_accumulator : float or "auto", default="auto"
+        Start of s. ``"auto"`` is (0.0064 / rows in a batch)^2.
     {row_options}
 
     References

@@ -22,6 +22,8 @@ class FitState:
         Columns that go round the pooling.
     params : dict
         Name to `ParamTable` or ndarray.
+    slots : dict of str to str
+        Kinds of state that the solver keeps.
     solver_state : dict
         Name of a parameter to its slots, each a `RowArray` or ndarray.
     n_updates : RowArray
@@ -30,8 +32,8 @@ class FitState:
         Weight of the rows of each class that a sampled loss has seen.
     step : int
         Steps made.
-    learning_rate : float
-        Initial rate of the latest fit.
+    learning_rate, batch_size : float, int
+        Initial rate, and rows in a batch, of the latest fit.
     loss_curve, validation_scores : list of float
         Weighted mean loss of each epoch of the present fit, and the score on rows held out.
     best_epoch : int
@@ -41,21 +43,24 @@ class FitState:
     def __init__(self, seed, index, problem, params, numeric=()):
         solver, learning_rate = problem.solver, problem.schedule.initial
         self.seed, self.index, self.params = seed, index, params
+        self.slots = dict(solver.slots)
         self.model, self.numeric = problem.model, np.asarray(numeric, np.int64)
         self.solver_state = {
             name: solver.init_table_state(p)
             if isinstance(p, ParamTable)
-            else solver.init_state(p, name, np, learning_rate)
+            else solver.init_state(p, name, np, learning_rate, problem.batch_size)
             for name, p in params.items()
         }
         for name, p in params.items():  # tables that do not wait for features
             if isinstance(p, ParamTable) and p.n_rows:
                 for array in self.solver_state[name].values():
                     array.insert(0, p.n_rows)
-                solver.start_rows(p, self.solver_state[name], 0, p.n_rows, learning_rate)
+                solver.start_rows(
+                    p, self.solver_state[name], 0, p.n_rows, learning_rate, problem.batch_size
+                )
         self.n_updates = RowArray(0, 1, np.int32, padded=False)
         self.class_counts = 0.0
-        self.step, self.learning_rate = 0, learning_rate
+        self.step, self.learning_rate, self.batch_size = 0, learning_rate, problem.batch_size
         self.loss_curve, self.validation_scores, self.best_epoch = [], [], 0
 
     def grow(self, index, start, solver, backend):
@@ -84,7 +89,7 @@ class FitState:
                 array.insert(at, n)
             start.write(columns[at : at + n], table, at, backend)
             slots = self.solver_state["table"]
-            solver.start_rows(table, slots, at, at + n, self.learning_rate)
+            solver.start_rows(table, slots, at, at + n, self.learning_rate, self.batch_size)
         table.n_trainable = index.n_trainable
         self.index = index
 
@@ -99,9 +104,9 @@ class FitState:
         table.n_trainable = index.n_trainable
         self.index = index
 
-    def restart(self, learning_rate):
+    def restart(self, problem):
         """Begin the record, and the counts of features, of another fit."""
-        self.learning_rate = learning_rate
+        self.learning_rate, self.batch_size = problem.schedule.initial, problem.batch_size
         self.loss_curve, self.validation_scores = [], []
         self.index = self.index.without_counts()
         self.class_counts = 0.0

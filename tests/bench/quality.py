@@ -10,11 +10,12 @@ files are missing is skipped. Each set is fitted with the defaults of `Embedding
 starting vectors and the order of rows. A line is printed a set, and a table in Markdown at the end.
 The exit status is 1 if a target is missed.
 
-With ``--grid``, the settings of `GRID` for the set are fitted too, each with all seeds. The one of
-the best mean validation score is the tuned one (a draw goes to the first, the default is first), so
-test rows take no part in the choice. Regret is its test score less that of the default, both
-fitted alike. As `GridSearchCV` does, the tuned setting is then fitted to all rows, with
-`refit=True`: that score is compared with the stretch target.
+With ``--grid``, the default and the settings of `GRID` for the metric are fitted, each with all
+seeds, on the features of `FEATURES` where a set is listed there. The one of the best mean
+validation score is the tuned one (a draw goes to the first, the default is first), so test rows
+take no part in the choice. Regret is its test score less that of the default on the same features,
+both fitted alike. As `GridSearchCV` does, the tuned setting is then fitted to all rows, with
+`refit=True`; that score is compared with the stretch target.
 
 Fit time is the median over the seeds: the first fit on a machine compiles the kernels.
 """
@@ -61,44 +62,49 @@ TARGETS = {
 
 @dataclass
 class Setting:
-    """Parameters of the estimator that differ from the default, and options of the loader."""
+    """Parameters of the estimator that differ from the default."""
 
     params: dict = field(default_factory=dict)
-    data: dict = field(default_factory=dict)
 
     def __str__(self):
-        pairs = {**self.data, **self.params}.items()
-        return ", ".join(f"{name}={value}" for name, value in pairs) or "default"
+        return ", ".join(f"{name}={value}" for name, value in self.params.items()) or "default"
 
 
 DEFAULT = Setting()
 
-# One step away from the default in each direction ...
-GRID = [
-    Setting(dict(learning_rate_init=0.1)),
-    Setting(dict(n_components=16)),
-    Setting(dict(n_components=128)),
-    Setting(dict(batch_size=32)),
-    Setting(dict(batch_size=256)),
-    Setting(dict(linear_term=True)),
-    Setting(dict(hidden_layer_sizes=(64,))),
-]
-# ... and the settings that are known to help one set.
-MORE = {
-    "trec6": [
-        Setting(data=dict(one_hot=True)),
-        Setting(dict(batch_size=32), data=dict(one_hot=True)),
+# Seven settings a metric, so that with the default eight are compared.
+GRID = {
+    ACCURACY: [
+        Setting(dict(learning_rate_init=0.02)),
+        Setting(dict(learning_rate_init=0.1)),
+        Setting(dict(n_components=128)),
+        Setting(dict(pooling="mean")),
+        Setting(dict(batch_size=256)),
+        Setting(dict(linear_term=True)),
+        Setting(dict(loss="ova")),
     ],
-    "cooking": [Setting(dict(batch_size=256, learning_rate_init=0.1))],
-    "bibtex": [
-        Setting(data=dict(binary=True)),
-        Setting(dict(n_components=128), data=dict(binary=True)),
+    P_AT_1: [
+        Setting(dict(learning_rate_init=0.1)),
+        Setting(dict(n_components=128)),
+        Setting(dict(n_components=128, learning_rate_init=0.1)),
+        Setting(dict(pooling="mean", learning_rate_init=0.1)),
+        Setting(dict(batch_size=256)),
+        Setting(dict(linear_term=True)),
+        Setting(dict(linear_term=True, n_components=128)),
     ],
-    "delicious": [Setting(dict(linear_term=True, learning_rate_init=0.1))],
-    "rcv1_small_vw": [Setting(dict(batch_size=16)), Setting(dict(solver="lazy_adam"))],
-    "criteo_small": [Setting(dict(hidden_layer_sizes=(64,), n_components=32))],
-    "w8a": [Setting(dict(linear_term=True, learning_rate_init=0.1))],
+    AUC: [
+        Setting(dict(learning_rate_init=0.02)),
+        Setting(dict(pooling="mean")),
+        Setting(dict(linear_term=True)),
+        Setting(dict(linear_term=True, learning_rate_init=0.1)),
+        Setting(dict(hidden_layer_sizes=(64,))),
+        Setting(dict(hidden_layer_sizes=(64,), learning_rate_init=0.02)),
+        Setting(dict(hidden_layer_sizes=(64,), n_components=32)),
+    ],
 }
+
+# Features that a set is tuned on, as known from the linear models and fastText: not searched.
+FEATURES = {"trec6": dict(one_hot=True), "bibtex": dict(binary=True)}
 
 
 @dataclass
@@ -142,32 +148,43 @@ def measure(split, setting, seeds, **common):
     return result
 
 
+@dataclass
+class Tuned:
+    """The tuned setting: fitted as the default is, fitted to all rows, and its advantage."""
+
+    found: Result
+    on_all_rows: Result
+    regret: float
+
+
 def unknown(setting):
     """Names of parameters that the installed estimator does not have."""
     return sorted(set(setting.params) - set(EmbeddingBagClassifier().get_params()))
 
 
 def tune(name, split, default, folder, seeds, **common):
-    """Return the result of the setting with the best mean validation score."""
-    results, loaded = [default], {str({}): split}
-    for setting in GRID + MORE.get(name, []):
+    """Return the setting with the best mean validation score."""
+    if name in FEATURES:
+        split = LOADERS[name](folder, **FEATURES[name])
+        default = measure(split, DEFAULT, seeds, **common)
+    results = [default]
+    for setting in GRID[split.metric]:
         if unknown(setting):
             print(f"    {setting}: left out, no parameter {', '.join(unknown(setting))}")
             continue
-        key = str(setting.data)
-        if key not in loaded:
-            loaded[key] = LOADERS[name](folder, **setting.data)
-        result = measure(loaded[key], setting, seeds, **common)
-        results.append(result)
+        results.append(measure(split, setting, seeds, **common))
+    for result in results:
         print(
-            f"    {setting}: validation {np.mean(result.validation):.4f}, test {result.score:.4f},"
-            f" epochs {result.epochs}, {np.median(result.seconds):.1f} s",
+            f"    {result.setting}: validation {np.mean(result.validation):.4f}, test"
+            f" {result.score:.4f}, epochs {result.epochs}, {np.median(result.seconds):.1f} s",
             flush=True,
         )
     validation = [np.mean(result.validation) for result in results]
     if np.isnan(validation).any():
         raise SystemExit("--grid chooses on best_validation_score_, which a fit did not have.")
-    return results[int(np.argmax(validation))]
+    found = results[int(np.argmax(validation))]
+    on_all_rows = measure(split, found.setting, seeds, **{**common, "refit": True})
+    return Tuned(found, on_all_rows, found.score - default.score)
 
 
 COLUMNS = (
@@ -191,7 +208,7 @@ def markdown(defaults, tuned):
     """Return the table for the documentation; `tuned` may be empty."""
     rows = [["Set", "Score", "Linear", "Default"]]
     if tuned:
-        rows[0] += ["Tuned", "Tuned setting", "Regret"]
+        rows[0] += ["Tuned", "Regret", "Tuned setting", "On all rows", "Stretch"]
     rows.append(["---"] * len(rows[0]))
     for name, default in defaults.items():
         target = TARGETS[name]
@@ -199,8 +216,11 @@ def markdown(defaults, tuned):
         row = [name, target.metric, linear, f"{default.score:.4f}"]
         if name in tuned:
             best = tuned[name]
-            regret = best.score - default.score
-            row += [f"{best.score:.4f}", f"`{best.setting}`", f"{regret:.4f}"]
+            given = "".join(f", {key}={value}" for key, value in FEATURES.get(name, {}).items())
+            reached = "reached" if best.on_all_rows.score >= target.stretch else "not reached"
+            row += [f"{best.found.score:.4f}", f"{best.regret:.4f}"]
+            row += [f"`{best.found.setting}`{given}", f"{best.on_all_rows.score:.4f}"]
+            row += [f"{target.stretch:.4f} {reached}"]
         rows.append(row)
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -236,13 +256,17 @@ def main():
         defaults[name] = measure(split, DEFAULT, args.seeds, **options)
         print(line(name, target, defaults[name]), flush=True)
         if args.grid:
-            found = tune(name, split, defaults[name], args.folder, args.seeds, **options)
-            tuned[name] = found
-            print(f"    tuned: {found.setting}, test {found.score:.4f}", flush=True)
+            best = tune(name, split, defaults[name], args.folder, args.seeds, **options)
+            tuned[name] = best
+            score = best.on_all_rows.score
+            print(f"    tuned: {best.found.setting}, on all rows {score:.4f}", flush=True)
     print()
     print(markdown(defaults, tuned))
     missed = [name for name, r in defaults.items() if r.score < TARGETS[name].must_reach]
     print(f"\n{len(defaults)} sets measured, targets missed: {', '.join(missed) or 'none'}")
+    if tuned:
+        stretch = [n for n, t in tuned.items() if t.on_all_rows.score >= TARGETS[n].stretch]
+        print(f"tuned sets that reach their stretch target: {', '.join(stretch) or 'none'}")
     raise SystemExit(bool(missed))
 
 

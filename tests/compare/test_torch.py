@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 torch.sparse.check_sparse_tensor_invariants.enable()  # or torch warns that it was not asked
 N, BATCH, N_FEATURES, D = 500, 50, 300, 7
 SOLVERS_AND_OPTIONS = {
-    "adagrad": (0.1, {}),
+    "adagrad": (0.1, {"initial_accumulator": 0.0}),
     "sgd": (0.5, {}),
     "lazy_adam": (0.01, {"bias_correction": "global"}),
 }

@@ -21,11 +21,11 @@ def test_repeated_row_is_summed_before_it_is_squared(way):
     rows, grads = bag_backward(np.array([[2.0]]), np.zeros((5, 1)), [3, 3, 1], [0, 3])
     assert rows.tolist() == [1, 3]
     assert grads.tolist() == [[2.0], [4.0]]
-    merged = Stepper(np.zeros((5, 1)), Adagrad(), lr=0.5, way=way)
+    merged = Stepper(np.zeros((5, 1)), Adagrad(initial_accumulator=0.0), lr=0.5, way=way)
     merged.step(rows, grads)
     assert merged.slot("sum_sq")[3, 0] == 16.0
     assert abs(merged.rows()[3, 0] + 0.5) < 1e-8
-    pieces = Stepper(np.zeros((5, 1)), Adagrad(), lr=0.5, way=way)
+    pieces = Stepper(np.zeros((5, 1)), Adagrad(initial_accumulator=0.0), lr=0.5, way=way)
     pieces.step([3, 1, 3], np.array([[2.0], [2.0], [2.0]]))
     assert np.array_equal(merged.rows(), pieces.rows())
     assert np.array_equal(merged.slot("sum_sq"), pieces.slot("sum_sq"))
@@ -89,7 +89,7 @@ def test_fit_on_empty_rows_learns_the_intercept_only():
 @both_ways
 @pytest.mark.parametrize("eps", [0.0, 1e-10])
 def test_first_gradient_of_zero_moves_nothing(eps, way):
-    stepper = Stepper(np.ones((2, 2)), Adagrad(eps=eps), lr=0.1, way=way)
+    stepper = Stepper(np.ones((2, 2)), Adagrad(eps=eps, initial_accumulator=0.0), lr=0.1, way=way)
     stepper.step([1], np.array([[0.0, 2.0]]))
     W = stepper.rows()
     assert W[0].tolist() == [1.0, 1.0]

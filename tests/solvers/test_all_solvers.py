@@ -40,7 +40,7 @@ def new_table(solver, dtype):
     for array in (table, *state.values()):
         array.insert(0, N_ROWS)
     table.values[:, :D] = rng.normal(size=(N_ROWS, D))
-    solver.start_rows(table, state, 0, N_ROWS, 0.1)
+    solver.start_rows(table, state, 0, N_ROWS, 0.1, 64)
     return table, state
 
 
@@ -72,6 +72,7 @@ def slow_twin(solver, lr, weight_decay=0.0):
     }
     options = {known[k]: v for k, v in solver.get_params().items() if k in known}
     decay = 0.0 if name == "ftrl" else weight_decay
+    options["start"] = (0.0064 / 64) ** 2 if "adagrad" in name else 0.0
     return ReferenceSolver(name, lr, weight_decay=decay, **options)
 
 
@@ -152,6 +153,8 @@ def test_a_gradient_of_zero_moves_nothing(solver, dtype):
     solver = clone(solver)
     if "eps" in solver.get_params():
         solver.set_params(eps=0.0)
+    if "initial_accumulator" in solver.get_params():
+        solver.set_params(initial_accumulator=0.0)
     for backend in (get_backend(), Backend()):
         table, state = new_table(solver, dtype)
         before = table.values.tobytes()
@@ -170,7 +173,7 @@ def test_the_head_takes_the_same_rule(solver, dtype):
     for name in ("coef", "intercept"):
         param = rng.normal(size=(3, 4)).astype(dtype)
         want = param.astype(np.float64)
-        state = solver.init_state(param, name, np, 0.1)
+        state = solver.init_state(param, name, np, 0.1, 64)
         for t in range(1, 30):
             g = rng.normal(size=(3, 4)).astype(dtype)
             slow.step(name, want, g.astype(np.float64), np.ones(3, bool), t, dense=True)
@@ -216,7 +219,7 @@ def test_ftrl_refuses_decay_and_finds_zeros(dtype):
     table, state = new_table(ftrl, dtype)
     table.values[:] *= 0.01
     state["z"].values[:] = 0
-    ftrl.start_rows(table, state, 0, N_ROWS, 0.1)
+    ftrl.start_rows(table, state, 0, N_ROWS, 0.1, 64)
     touched = np.zeros(N_ROWS, bool)
     for t, (ids, values) in enumerate(zipf_gradients(dtype), 1):
         touched[ids] = True

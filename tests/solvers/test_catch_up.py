@@ -31,8 +31,9 @@ def line(solver, backend, **options):
 def both(solver, name, backend, **options):
     ours = line(solver, backend, **options)
     want = ours.dense()
+    start = (0.0064 / BATCH) ** 2 if "adagrad" in name else 0.0
     slow = reference.ReferenceSolver(
-        name, RATE, weight_decay=options.get("weight_decay", 0.3),
+        name, RATE, start=start, weight_decay=options.get("weight_decay", 0.3),
         **{k: getattr(solver, k) for k in ("eps", "decay_scope") if hasattr(solver, k)},
     )  # fmt: skip
     reference.fit(

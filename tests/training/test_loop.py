@@ -55,6 +55,7 @@ def test_training_equals_the_reference(case, loss, pooling, dtype):
     name, options = CASES[case]
     rate = 0.01 if dtype == np.float32 or "momentum" in options else 0.1
     decay = 0.0 if name == "ftrl" else 0.3
+    start = (0.0064 / 8) ** 2 if "adagrad" in name else 0.0
     line = Line(
         X, y, get_backend(2), loss=loss, pooling=pooling, weight=weight, padding=(2, 6),
         frozen=(1, 4), solver=SOLVERS[name](**options), lr=rate, weight_decay=decay, shuffle=True,
@@ -63,7 +64,7 @@ def test_training_equals_the_reference(case, loss, pooling, dtype):
     want = line.dense()
     curve = reference.fit(
         want, X, y, weight, line.orders(3), batch_size=8, pooling=pooling, loss=loss,
-        solver=reference.ReferenceSolver(name, rate, weight_decay=decay, **options),
+        solver=reference.ReferenceSolver(name, rate, weight_decay=decay, start=start, **options),
         active=line.active, frozen=line.frozen,
     )  # fmt: skip
     train(line, 3)
