@@ -1,4 +1,4 @@
-"""Rows that change without being listed: dense trajectories at the cost of touched rows."""
+"""Trajectories of 300 steps: touched rows, and rows that change without being listed."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import reference
 from lines import Line, rough_csr, targets
 from skembed.kernels import Backend, get_backend
 from skembed.kernels.cpu import _backend
-from skembed.solvers import SGD, Adagrad, AdamW, LazyAdam, RowwiseAdagrad
+from skembed.solvers import FTRL, SGD, Adagrad, AdamW, LazyAdam, RowwiseAdagrad
 from skembed.training import TrainingDiverged, run_epoch
 
 N, BATCH = 240, 4  # 60 steps an epoch, 5 epochs
@@ -28,13 +28,14 @@ def line(solver, backend, **options):
     )  # fmt: skip
 
 
-def both(solver, name, backend, **options):
+def both(solver, name, backend, known=(), **options):
     ours = line(solver, backend, **options)
     want = ours.dense()
     start = (0.0064 / BATCH) ** 2 if "adagrad" in name else 0.0
     slow = reference.ReferenceSolver(
         name, RATE, start=start, weight_decay=options.get("weight_decay", 0.3),
         **{k: getattr(solver, k) for k in ("eps", "decay_scope") if hasattr(solver, k)},
+        **dict(known),
     )  # fmt: skip
     reference.fit(
         want, ours.X, ours.y, np.ones(N), ours.orders(5), batch_size=BATCH, pooling="mean",
@@ -52,6 +53,26 @@ def test_adamw_is_dense_adamw(kind, weight_decay, eps, tolerance):
     got, want = both(AdamW(eps=eps), "adamw", kind(), weight_decay=weight_decay)
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
+
+
+TOUCHED = {
+    "adagrad": (Adagrad(), "adagrad", {}),
+    "ftrl": (FTRL(l1=1e-3, l2=0.1), "ftrl", {"beta": 0.01, "l1": 1e-3, "l2": 0.1}),
+    "lazy adam": (LazyAdam(), "lazy_adam", {}),
+    "rowwise adagrad": (RowwiseAdagrad(), "rowwise_adagrad", {}),
+    "sgd": (SGD(), "sgd", {}),
+    "nesterov": (SGD(0.9, True), "sgd", {"momentum": 0.9, "nesterov": True}),
+}
+
+
+@pytest.mark.parametrize("case", TOUCHED)
+def test_touched_rows_over_many_steps(case):
+    solver, name, known = TOUCHED[case]
+    got, want = both(
+        solver, name, get_backend(), known, weight_decay=0.0 if case == "ftrl" else 0.3
+    )
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("cls", [Adagrad, SGD, RowwiseAdagrad, LazyAdam])
