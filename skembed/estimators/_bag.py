@@ -26,7 +26,7 @@ loss : str or Loss, default="auto"
 class EmbeddingBag(BaseEmbedding):
     """Learn one vector for each feature, and turn rows into pooled vectors.
 
-    The vectors are trained through a linear head on the targets; `transform` returns the pooled
+    The vectors are trained through a head on the targets; `transform` returns the pooled
     vectors, dense and `n_components` wide, for the next step of a pipeline. Sparse input is never
     densified, and memory follows the features that occur, not the number of columns.
 
@@ -88,8 +88,8 @@ class EmbeddingBag(BaseEmbedding):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows; CSR is used as it is.
-        y : array-like of shape (n_samples,)
-            Classes or numbers.
+        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
+            Classes, numbers, or labels as 0 and 1, dense or sparse.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a row of weight 0 counts as absent.
         X_val : {array-like, sparse matrix, sparse array} of shape (n_val, n_features), default=None
@@ -115,8 +115,8 @@ class EmbeddingBag(BaseEmbedding):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows.
-        y : array-like of shape (n_samples,)
-            Classes or numbers.
+        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
+            Classes, numbers, or labels as 0 and 1, dense or sparse.
         classes : array-like of shape (n_classes,), default=None
             All classes that will come, for targets that are classes. By default those of the first
             call's y; a later call may bring no others.

@@ -1,4 +1,4 @@
-"""EmbeddingBagClassifier: learned vectors and a linear head for classes."""
+"""EmbeddingBagClassifier: learned vectors and a head for classes."""
 
 from numbers import Integral
 
@@ -36,11 +36,12 @@ def has_probabilities(estimator):
 
 @documented(loss=LOSS, class_weight=True)
 class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
-    """Classify rows of sparse features by learned vectors, pooled, and a linear head.
+    """Classify rows of sparse features by learned vectors, pooled, and a head on them.
 
     The model of fastText, on CSR: each feature that occurs has a vector, a row is the pooled vector
-    of its features, and the classes are linear in it. Two classes share one output and the
-    logistic loss, more classes the softmax; probabilities are calibrated by the loss.
+    of its features, and the classes are linear in it, or a small neural network of it. Two classes
+    share one output and the logistic loss, more classes the softmax; several labels a row have an
+    output each.
 
     Parameters
     ----------
@@ -176,8 +177,9 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows; CSR is used as it is.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
+            Class labels; or, where a row may have several labels or none, 0 and 1 for each label,
+            dense or sparse.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a row of weight 0 counts as absent.
         X_val : {array-like, sparse matrix, sparse array} of shape (n_val, n_features), default=None
@@ -203,10 +205,11 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
+            Class labels; or, where a row may have several labels or none, 0 and 1 for each label,
+            dense or sparse.
         classes : array-like of shape (n_classes,), default=None
-            All classes that will come; needed in the first call.
+            All classes that will come; needed in the first call, unless y marks labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a call whose weights are all zero changes nothing.
         grow : bool, default=False

@@ -1,4 +1,4 @@
-"""EmbeddingBagRegressor: learned vectors and a linear head for numbers."""
+"""EmbeddingBagRegressor: learned vectors and a head for numbers."""
 
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
@@ -24,7 +24,7 @@ loss : str or Loss, default="auto"
 
 @documented(loss=LOSS)
 class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
-    """Predict numbers from rows of sparse features by learned vectors, pooled, and a linear head.
+    """Predict numbers from rows of sparse features by learned vectors, pooled, and a head on them.
 
     Parameters
     ----------
