@@ -103,8 +103,13 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def active_embedding_(self):
         """Vectors of `active_features_`, shape (n_active, n_components_)."""
-        index, table = self._state.index, self._state.params["table"]
-        return table.values[index.rows[index.rows >= 0], : table.d_embedding]
+        table = self._state.params["table"]
+        return table.values[self._active_rows, : table.d_embedding]
+
+    @property
+    def _active_rows(self):
+        rows = self._state.index.rows
+        return rows[rows >= 0]
 
     def _by_feature(self, values):
         out = np.zeros((self._state.index.n_features, *values.shape[1:]), values.dtype)
@@ -119,12 +124,10 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def linear_(self):
         """Direct weights of all features, shape (n_outputs, n_features)."""
-        index, table = self._state.index, self._state.params["table"]
+        table = self._state.params["table"]
         if not table.n_linear:
             raise AttributeError("linear_ exists after a fit with linear_term=True.")
-        return self._by_feature(
-            table.values[index.rows[index.rows >= 0], table.d_embedding : table.d]
-        ).T
+        return self._by_feature(table.values[self._active_rows, table.d_embedding : table.d]).T
 
     def _layers(self, name):
         layers = [self._state.params[f"{name}_{i}"] for i in self._state.model.layers]
@@ -167,9 +170,8 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def n_updates_(self):
         """Steps in which the row of each feature was listed, shape (n_features,)."""
-        index = self._state.index
-        rows = index.rows[index.rows >= 0]
-        return self._by_feature(self._state.n_updates.values[rows, 0].astype(np.int64))
+        counts = self._state.n_updates.values[self._active_rows, 0]
+        return self._by_feature(counts.astype(np.int64))
 
     @property
     def loss_curve_(self):

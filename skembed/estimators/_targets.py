@@ -55,8 +55,6 @@ class ClassTarget:
         Loss of the fit.
     """
 
-    sparse_output = False
-
     def __init__(self, classes, loss):
         if len(classes) < 2:
             raise ValueError(

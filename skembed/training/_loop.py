@@ -64,8 +64,7 @@ def _step(problem, state, data, rows, backend, missed):
         grads = transform(grads)
     for name, p in params.items():  # the table first: whatever fails there has written nothing
         g, slots = grads[name], state.solver_state[name]
-        decay = problem.weight_decay if problem.model.decays(name) else 0.0
-        rates = dict(lr=lr, keep=1 - lr * decay, step=step)
+        rates = dict(lr=lr, keep=1 - lr * problem.decay_of(name), step=step)
         if not isinstance(p, ParamTable):
             solver.step_dense(p, slots, g, name=name, **rates, xp=np)
             continue
@@ -83,8 +82,7 @@ def _missed_steps(problem, state):
     found = {}
     for name, p in state.params.items():
         if isinstance(p, ParamTable):
-            decay = problem.weight_decay if problem.model.decays(name) else 0.0
-            slots = state.solver_state[name]
+            slots, decay = state.solver_state[name], problem.decay_of(name)
             found[name] = problem.solver.catch_up(p, slots, decay, state.step)
     return {name: missed for name, missed in found.items() if missed is not None}
 

@@ -41,6 +41,10 @@ class FitProblem:
     batch_size: int
     shuffle: bool
 
+    def decay_of(self, name):
+        """Return the decay of a parameter; an intercept has none."""
+        return self.weight_decay if self.model.decays(name) else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:

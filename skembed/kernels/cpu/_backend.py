@@ -158,6 +158,15 @@ class CPUBackend(Backend):
                 np.empty(size, np.int64),
             )
 
+    def _threads(self, work):
+        """Threads worth waking for so many occurrences: one, or all."""
+        return 1 if work < MIN_SHARE * self.n_jobs else self.n_jobs
+
+    @staticmethod
+    def _parts(n, jobs):
+        """Cut range(n) into one part a thread."""
+        return [(n * t // jobs, n * (t + 1) // jobs) for t in range(jobs)]
+
     def _rows_of(self, name, n, width, dtype):
         """Work space of n rows that start on cache lines."""
         if name not in self.space or self.space[name].n_rows < n:
@@ -172,16 +181,15 @@ class CPUBackend(Backend):
         """Return the pooled rows of a batch, shape (b, width)."""
         b = len(batch.rows)
         out = self._rows_of("pooled", b, table.shape[1], table.dtype)
-        jobs = 1 if batch.n_occurrences < MIN_SHARE * self.n_jobs else self.n_jobs
+        parts = self._parts(b, self._threads(batch.n_occurrences))
         x = batch.indptr, batch.indices, batch.data, batch.rows, batch.scale
-        shares = [(*x, b * t // jobs, b * (t + 1) // jobs, table, out) for t in range(jobs)]
-        self.team.run(_bag.bag_forward, shares)
+        self.team.run(_bag.bag_forward, [(*x, *part, table, out) for part in parts])
         return out
 
     def _owners(self, batch, n_trainable):
         """Id ranges of the threads that group a batch: (number, first id, end) of each."""
-        jobs = 1 if batch.n_occurrences < MIN_SHARE * self.n_jobs else len(self.inner) + 1
-        bounds = [0, *self.inner[: jobs - 1], n_trainable]
+        inner = self.inner if self._threads(batch.n_occurrences) > 1 else []
+        bounds = [0, *inner, n_trainable]
         return [(t, *pair) for t, pair in enumerate(pairwise(bounds))]
 
     def forward_and_group(self, batch, table, n_trainable):
@@ -190,10 +198,8 @@ class CPUBackend(Backend):
         self._reserve(batch.n_occurrences, table.dtype)
         out = self._rows_of("pooled", b, table.shape[1], table.dtype)
         owners = self._owners(batch, n_trainable)
-        shares = [
-            (batch, table, out, b * o[0] // len(owners), b * (o[0] + 1) // len(owners), *o)
-            for o in owners
-        ]
+        parts = self._parts(b, len(owners))
+        shares = [(batch, table, out, *c, *o) for c, o in zip(parts, owners, strict=True)]
         return out, self._join(self.team.run(self._share, shares))
 
     def group(self, batch, n_trainable):
@@ -227,7 +233,7 @@ class CPUBackend(Backend):
         return Groups(ids[:m], starts[: m + 1], keys[:n], coef[:n])
 
     def _cuts(self, starts, m):
-        if self.n_jobs == 1 or int(starts[m]) < MIN_SHARE * self.n_jobs:
+        if self._threads(int(starts[m])) == 1:
             return [(0, m)]
         _rows.split_rows(starts, m, self.n_jobs, ROW_COST, self.cuts)
         cuts = self.cuts.tolist()
@@ -238,12 +244,9 @@ class CPUBackend(Backend):
         b, width = len(batch.rows), table.shape[1]
         out = self._rows_of("pooled", b, width, table.dtype)
         winners = self._rows_of("winners", b, width, np.dtype(np.int32))[:, :width]
-        jobs = 1 if batch.n_occurrences < MIN_SHARE * self.n_jobs else self.n_jobs
+        parts = self._parts(b, self._threads(batch.n_occurrences))
         x = batch.indptr, batch.indices, batch.data, batch.rows
-        shares = [
-            (*x, b * t // jobs, b * (t + 1) // jobs, table, out, winners) for t in range(jobs)
-        ]
-        self.team.run(_bag.bag_max, shares)
+        self.team.run(_bag.bag_max, [(*x, *part, table, out, winners) for part in parts])
         return out, winners
 
     def bag_backward(self, groups, d_pooled, winners=None):
@@ -283,12 +286,11 @@ class CPUBackend(Backend):
     def _over_rows(self, kernel, ids, *args):
         """Run a kernel over the listed rows, each thread on a contiguous part of them."""
         m, width = len(ids), args[0].shape[1]
-        jobs = 1 if m * width < MIN_SHARE * self.n_jobs else self.n_jobs
+        jobs = self._threads(m * width)
         step = max(1, CHUNK * 4 // width) * jobs
         for lo in range(0, m, step):
-            n = min(step, m - lo)
-            cuts = [(lo + n * t // jobs, lo + n * (t + 1) // jobs) for t in range(jobs)]
-            self.team.run(kernel, [(ids, *cut, *args) for cut in cuts])
+            parts = self._parts(min(step, m - lo), jobs)
+            self.team.run(kernel, [(ids, lo + a, lo + b, *args) for a, b in parts])
 
     def count_updates(self, n_updates, ids):
         """Add one to n_updates[ids]."""
