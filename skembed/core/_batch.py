@@ -32,11 +32,6 @@ class CSRBatch:
     scale: np.ndarray
     numeric: np.ndarray | None = None
 
-    @property
-    def n_occurrences(self):
-        """Number of stored values in the batch."""
-        return int((self.indptr[self.rows + 1] - self.indptr[self.rows]).sum())
-
 
 @dataclass(frozen=True, slots=True)
 class SparseRows:

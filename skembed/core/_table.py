@@ -22,7 +22,8 @@ def _aligned(n_rows, width, dtype):
 class RowArray:
     """Zeros of shape (n_rows, d) that can grow, with rows padded to cache lines.
 
-    `values` is the (n_rows, width) array that kernels write; ``values[:, d:]`` is always zero.
+    `values` is the (n_rows, width) array that kernels write; ``values[:, d:]`` is always zero. It
+    is another array after the rows have grown or shrunk.
     Pickles and copies hold the (n_rows, d) numbers only. One number a row may go unpadded.
     """
 
@@ -30,6 +31,7 @@ class RowArray:
         self.n_rows, self.d, self.dtype = n_rows, d, np.dtype(dtype)
         self.width = padded_width(d, dtype) if padded else d
         self._allocate(n_rows)
+        self._show()
 
     def _allocate(self, capacity):
         try:
@@ -41,10 +43,8 @@ class RowArray:
                 " Lower n_components, raise min_count, or hash the features into fewer columns."
             ) from None
 
-    @property
-    def values(self):
-        """The rows, shape (n_rows, width)."""
-        return self._buffer[: self.n_rows]
+    def _show(self):
+        self.values = self._buffer[: self.n_rows]
 
     def insert(self, at, n):
         """Insert n rows of zeros before row `at`; rows from there on move up."""
@@ -56,11 +56,13 @@ class RowArray:
         self._buffer[at : at + n] = 0
         self._buffer[at + n : total] = tail
         self.n_rows = total
+        self._show()
 
     def remove(self, at, n):
         """Remove n rows from row `at` on; rows behind them move down."""
         self._buffer[at : self.n_rows - n] = self._buffer[at + n : self.n_rows].copy()
         self.n_rows -= n
+        self._show()
 
     def copy(self):
         """Return an independent copy without spare rows."""
@@ -72,7 +74,7 @@ class RowArray:
         return self.copy()
 
     def __getstate__(self):
-        state = {k: v for k, v in self.__dict__.items() if k != "_buffer"}
+        state = {k: v for k, v in self.__dict__.items() if k not in ("_buffer", "values")}
         rows = self.values[:, : self.d]
         return {**state, "rows": rows}
 
@@ -81,6 +83,7 @@ class RowArray:
         self.__dict__.update({k: v for k, v in state.items() if k != "rows"})
         self._allocate(self.n_rows)
         self._buffer[:, : self.d] = rows
+        self._show()
 
 
 class ParamTable(RowArray):

@@ -16,11 +16,16 @@ class Backend:
 
     Attributes
     ----------
+    xp : module
+        The array library.
     row_updates : dict
         Solver name to a pair of kernels; a solver that is missing steps by its `rule`.
+    losses : dict
+        Loss name to a pair of kernels; a missing loss is evaluated by its `value_and_gradient`.
     """
 
-    row_updates = {}
+    xp = np
+    row_updates, losses = {}, {}
 
     def prepare(self, indices, n_trainable):
         """Learn how the occurrences of the coming batches spread over table rows."""
@@ -152,6 +157,46 @@ class Backend:
         """Return work space for the gradient of the pooled rows; columns of padding are zero."""
         return np.zeros((b, width), dtype)
 
+    def loss(self, name, target, raw, weight):
+        """Return the weighted mean loss and its gradient for aligned targets; weights or None."""
+        raise KeyError(name)
+
+    def linear(self, pooled, coef, intercept):
+        """Return raw predictions coef @ pooled.T + intercept, shape (n_outputs, b)."""
+        raw = coef @ pooled[:, : coef.shape[1]].T
+        raw += intercept
+        return raw
+
+    def linear_backward(self, pooled, coef, d_raw, scale):
+        """Go back through raw = coef @ pooled.T + intercept, of pooled rows that were scaled.
+
+        Parameters
+        ----------
+        pooled : ndarray of shape (b, width)
+            Pooled rows; columns of padding are zero.
+        coef : ndarray of shape (n_outputs, d)
+            Weights of the head.
+        d_raw : ndarray of shape (n_outputs, b)
+            Gradient of the raw predictions.
+        scale : ndarray of shape (b,)
+            Pooling factors.
+
+        Returns
+        -------
+        g_coef, g_intercept : ndarray of shape (n_outputs, d) and (n_outputs, 1)
+            Gradients of the head.
+        d_pooled : ndarray of shape (b, width)
+            Gradient of the unscaled sums: work space.
+        """
+        d, d_pooled = coef.shape[1], self.d_pooled(*pooled.shape, pooled.dtype)
+        np.multiply(d_raw.T @ coef, scale[:, None], out=d_pooled[:, :d])
+        return d_raw @ pooled[:, :d], d_raw.sum(axis=1, keepdims=True), d_pooled
+
+    def linear_loss(self, name, pooled, coef, intercept, target, weight, scale):
+        """Run `linear`, `loss` and `linear_backward`; return the value and the gradients."""
+        value, d_raw = self.loss(name, target, self.linear(pooled, coef, intercept), weight)
+        return value, *self.linear_backward(pooled, coef, d_raw, scale)
+
     def forward_max(self, batch, table):
         """Return the componentwise maximum of x E over each bag, and the rows it was taken from.
 
@@ -183,6 +228,10 @@ class Backend:
 
     def update_rows(self, name, grad, arrays, args):
         """Step the listed rows of `arrays` (the table, then the solver's slots) in place."""
+        raise KeyError(name)
+
+    def update_dense(self, name, g, arrays, args):
+        """Step every row of `arrays` (a parameter of the head, then its slots) in place."""
         raise KeyError(name)
 
     def count_updates(self, n_updates, ids):

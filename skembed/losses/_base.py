@@ -16,6 +16,8 @@ class Loss(BaseEstimator):
 
     Attributes
     ----------
+    name : str
+        Name of the kernels in a backend.
     targets : {"classes", "numbers"}
         What the targets are.
     probabilities : bool
@@ -24,6 +26,7 @@ class Loss(BaseEstimator):
         Whether a batch scores some outputs only, which the loss draws.
     """
 
+    name = None
     targets = None
     probabilities = False
     sampled = False
@@ -84,6 +87,53 @@ class Loss(BaseEstimator):
             Its gradient in the dtype of `raw`.
         """
         raise NotImplementedError
+
+    def evaluate(self, y, raw, sample_weight, backend):
+        """Return `value_and_gradient`, by the backend's kernels where it has them.
+
+        Parameters
+        ----------
+        y : ndarray of shape (b,) or (b, n_outputs)
+            Encoded targets.
+        raw : ndarray of shape (n_outputs, b)
+            Raw predictions; not changed.
+        sample_weight : ndarray of shape (b,) or None
+            Weights with a positive sum; None weighs all rows alike.
+        backend : Backend
+            Runs the kernels.
+
+        Returns
+        -------
+        value : float
+            The loss.
+        d_raw : ndarray of shape (n_outputs, b)
+            Its gradient in the dtype of `raw`.
+        """
+        if self.name in backend.losses:
+            target = self.align(y, len(raw), raw.dtype, backend.xp)
+            return backend.loss(self.name, target, raw, sample_weight)
+        return self.value_and_gradient(y, raw, sample_weight, backend.xp)
+
+    def align(self, y, n_outputs, dtype, xp):
+        """Return the targets as the kernels take them.
+
+        Parameters
+        ----------
+        y : ndarray of shape (b,) or (b, n_outputs)
+            Encoded targets.
+        n_outputs : int
+            Number of outputs.
+        dtype : dtype
+            That of raw predictions.
+        xp : module
+            The array library, numpy or cupy.
+
+        Returns
+        -------
+        ndarray
+            `y`, or what a loss makes of it.
+        """
+        return y
 
     def inverse_link(self, raw, xp):
         """Return predictions on the scale of the targets; without a link these are `raw` itself.

@@ -41,6 +41,7 @@ class LogLoss(ClassLoss):
            [-0.25, -0.25]])
     """
 
+    name = "log_loss"
     probabilities = True
 
     def pointwise(self, target, raw, xp):

@@ -10,28 +10,30 @@ class SeparableLoss(Loss):
 
     def value_and_gradient(self, y, raw, sample_weight, xp):
         share = shares(sample_weight, raw, xp)
-        losses, slopes = self.pointwise(self.align(y, raw, xp), raw, xp)
+        losses, slopes = self.pointwise(self.align(y, len(raw), raw.dtype, xp), raw, xp)
         value = weighted_sum(losses, share, xp)
         return value, (slopes * share).astype(raw.dtype, copy=False)
 
-    def align(self, y, raw, xp):
+    def align(self, y, n_outputs, dtype, xp):
         """Return the targets laid out as the raw predictions.
 
         Parameters
         ----------
         y : ndarray of shape (b,) or (b, n_outputs)
             Encoded targets.
-        raw : ndarray of shape (n_outputs, b)
-            Raw predictions.
+        n_outputs : int
+            Number of outputs.
+        dtype : dtype
+            That of raw predictions.
         xp : module
             The array library, numpy or cupy.
 
         Returns
         -------
         ndarray of shape (n_outputs, b)
-            The targets, in the dtype of `raw`.
+            The targets, in the given dtype.
         """
-        return y.reshape(raw.shape[::-1]).T.astype(raw.dtype, order="C", copy=False)
+        return y.reshape(-1, n_outputs).T.astype(dtype, order="C", copy=False)
 
     def pointwise(self, target, raw, xp):
         """Return the loss of each target and its slope in the raw prediction.
@@ -70,8 +72,8 @@ class ClassLoss(SeparableLoss):
 
     targets = "classes"
 
-    def align(self, y, raw, xp):
-        return indicator(y, len(raw), raw.dtype, xp)
+    def align(self, y, n_outputs, dtype, xp):
+        return indicator(y, n_outputs, dtype, xp)
 
 
 def indicator(y, n_outputs, dtype, xp):

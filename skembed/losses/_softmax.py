@@ -32,6 +32,7 @@ class Softmax(Loss):
     array([ 0.25,  0.25, -0.75,  0.25])
     """
 
+    name = "softmax"
     targets = "classes"
     probabilities = True
 

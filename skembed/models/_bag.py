@@ -77,19 +77,26 @@ class BagModel:
             inputs.append(np.maximum(x, 0, out=x))
         return inputs
 
-    def _outputs(self, params, x, pooled):
+    def _is_linear(self, batch):
+        """Tell whether the only layer reads the pooled rows and nothing else."""
+        return len(self.layers) == 1 and batch.numeric is None
+
+    def _outputs(self, params, batch, x, pooled, backend):
         """Return raw predictions from the inputs of the last layer."""
-        raw = params[self.coef] @ x
-        raw += params[self.intercept]
-        table = params["table"]
+        coef, intercept, table = params[self.coef], params[self.intercept], params["table"]
+        if self._is_linear(batch):
+            raw = backend.linear(pooled, coef, intercept)
+        else:
+            raw = coef @ x
+            raw += intercept
         if table.n_linear:
             raw += pooled[:, table.d_embedding : table.d].T
         return raw
 
     def _outputs_backward(self, params, x, d_raw, named):
-        """Return the gradients of the last layer, and that of its inputs."""
+        """Return the gradients of the last layer, and that of its inputs, rows first."""
         grads = {self.coef: d_raw @ x.T, self.intercept: d_raw.sum(axis=1, keepdims=True)}
-        return grads, params[self.coef].T @ d_raw
+        return grads, d_raw.T @ params[self.coef]
 
     def _pool(self, table, batch, backend):
         if self.pooling == "max":
@@ -104,43 +111,89 @@ class BagModel:
     def predict(self, params, batch, backend):
         """Return raw predictions, shape (n_outputs, b)."""
         pooled, _ = self._pool(params["table"], batch, backend)
-        return self._outputs(params, self._inputs(params, pooled, batch)[-1], pooled)
+        x = self._inputs(params, pooled, batch)[-1]
+        return self._outputs(params, batch, x, pooled, backend)
 
-    def forward(self, params, batch, backend, groups=None, named=None):
-        """Return raw predictions and the tape that `backward` needs.
-
-        `groups` are those of the batch, where they are known already; `named` are the classes that
-        a sampled loss scores.
-        """
-        table, winners = params["table"], None
+    def _pool_and_group(self, table, batch, backend, groups):
         if groups is None and self.pooling != "max":
             pooled, groups = backend.forward_and_group(batch, table.values, table.n_trainable)
-        else:
-            groups = groups or backend.group(batch, table.n_trainable)
-            pooled, winners = self._pool(table, batch, backend)
+            return pooled, None, groups
+        groups = groups or backend.group(batch, table.n_trainable)
+        return *self._pool(table, batch, backend), groups
+
+    def loss_and_gradient(self, loss, params, batch, y, weight, backend, groups=None, named=None):
+        """Return the mean loss of a batch and the gradient of every parameter.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss.
+        params : dict
+            Name to `ParamTable` or ndarray.
+        batch : CSRBatch
+            The rows.
+        y : ndarray of shape (b,) or (b, n_outputs)
+            Their encoded targets.
+        weight : ndarray of shape (b,) or None
+            Their weights.
+        backend : Backend
+            Runs the operations.
+        groups : Groups or None
+            Those of the batch, where they are known already.
+        named : tuple of ndarray or None
+            The classes that a sampled loss scores.
+
+        Returns
+        -------
+        value : float
+            The weighted mean loss.
+        grads : dict
+            That of the table is a `PendingRowGradient`, those of the head are arrays, or row lists
+            where classes are sampled.
+        """
+        table = params["table"]
+        if loss.name not in backend.losses or table.n_linear or not self._is_linear(batch):
+            raw, tape = self.forward(params, batch, backend, groups, named)
+            value, d_raw = loss.evaluate(y, raw, weight, backend)
+            return value, self.backward(params, batch, tape, d_raw, backend)
+        pooled, winners, groups = self._pool_and_group(table, batch, backend, groups)
+        coef, intercept = params[self.coef], params[self.intercept]
+        target = loss.align(y, len(coef), coef.dtype, backend.xp)
+        value, g_coef, g_intercept, d_pooled = backend.linear_loss(
+            loss.name, pooled, coef, intercept, target, weight, batch.scale
+        )
+        g_table = PendingRowGradient(groups, d_pooled, table.values.shape, winners)
+        return value, {"table": g_table, self.coef: g_coef, self.intercept: g_intercept}
+
+    def forward(self, params, batch, backend, groups=None, named=None):
+        """Return raw predictions and the tape that `backward` needs."""
+        pooled, winners, groups = self._pool_and_group(params["table"], batch, backend, groups)
         inputs = self._inputs(params, pooled, batch)
         if named is None:
-            raw = self._outputs(params, inputs[-1], pooled)
+            raw = self._outputs(params, batch, inputs[-1], pooled, backend)
         else:
             raw = self._named_outputs(params, inputs[-1], named)
-        return raw, (inputs, groups, winners, named)
+        return raw, (pooled, inputs, groups, winners, named)
 
     def backward(self, params, batch, tape, d_raw, backend):
-        """Return the gradient of every parameter.
-
-        That of the table is a `PendingRowGradient`, those of the head are arrays, or row lists
-        where classes are sampled.
-        """
-        (inputs, groups, winners, named), table = tape, params["table"]
-        grads, slope = self._outputs_backward(params, inputs[-1], d_raw, named)
-        for i in reversed(self.layers[:-1]):
-            slope *= inputs[i + 1] > 0
-            grads[f"coef_{i}"] = slope @ inputs[i].T
-            grads[f"intercept_{i}"] = slope.sum(axis=1, keepdims=True)
-            slope = params[f"coef_{i}"].T @ slope
-        d, d_pooled = table.d_embedding, backend.d_pooled(len(batch.rows), table.width, table.dtype)
-        np.multiply(slope[:d].T, batch.scale[:, None], out=d_pooled[:, :d])
+        """Return the gradient of every parameter."""
+        (pooled, inputs, groups, winners, named), table = tape, params["table"]
+        d, scale, grads = table.d_embedding, batch.scale, {}
+        if named is None and self._is_linear(batch):
+            coef = params[self.coef]
+            *head, d_pooled = backend.linear_backward(pooled, coef, d_raw, scale)
+            grads[self.coef], grads[self.intercept] = head
+        else:
+            grads, slope = self._outputs_backward(params, inputs[-1], d_raw, named)
+            for i in reversed(self.layers[:-1]):
+                slope = slope.T
+                slope *= inputs[i + 1] > 0
+                grads[f"coef_{i}"] = slope @ inputs[i].T
+                grads[f"intercept_{i}"] = slope.sum(axis=1, keepdims=True)
+                slope = slope.T @ params[f"coef_{i}"]
+            d_pooled = backend.d_pooled(*pooled.shape, pooled.dtype)
+            np.multiply(slope[:, :d], scale[:, None], out=d_pooled[:, :d])
         if table.n_linear:
-            np.multiply(d_raw.T, batch.scale[:, None], out=d_pooled[:, d : table.d])
+            np.multiply(d_raw.T, scale[:, None], out=d_pooled[:, d : table.d])
         grads["table"] = PendingRowGradient(groups, d_pooled, table.values.shape, winners)
         return grads

@@ -24,7 +24,7 @@ class SampledBagModel(BagModel):
         tables[self.intercept].values[:, 0] = intercept
         return tables
 
-    def _outputs(self, params, x, pooled):
+    def _outputs(self, params, batch, x, pooled, backend):
         coef, intercept = params[self.coef], params[self.intercept]
         return coef.values[:, : coef.d] @ x + intercept.values[:, :1]
 
@@ -53,4 +53,4 @@ class SampledBagModel(BagModel):
             padded[:, : params[name].d] = values
             shape = params[name].values.shape
             grads[name] = SparseRowGradient.from_occurrences(ids, padded, shape)
-        return grads, drawn.T @ d_raw[1:] + own.T * d_raw[0]
+        return grads, d_raw[1:].T @ drawn + own * d_raw[:1].T

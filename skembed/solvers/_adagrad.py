@@ -86,8 +86,8 @@ class Adagrad(Solver):
     def start_rows(self, table, state, lo, hi, lr, batch_size):
         state["sum_sq"].values[lo:hi, : state["sum_sq"].d] = self._start(batch_size)
 
-    def kernel_args(self, *, lr, keep, step, d, dtype):
-        return dtype.type(keep), dtype.type(lr), dtype.type(self.eps)
+    def kernel_args(self, *, lr, keep, step, d, name):
+        return float(keep), float(lr), float(self.eps)
 
     def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         s = slots["sum_sq"] + g * g

@@ -94,10 +94,10 @@ class AdamW(Solver):
     def _eps(self, step):
         return self.eps * np.sqrt(1 - self.beta_2**step)
 
-    def kernel_args(self, *, lr, keep, step, d, dtype):
+    def kernel_args(self, *, lr, keep, step, d, name):
         b1, b2 = self.beta_1, self.beta_2
         size = lr * correction(b1, b2, step)
-        return tuple(map(dtype.type, (keep, size, b1, 1 - b1, b2, 1 - b2, self._eps(step))))
+        return tuple(map(float, (keep, size, b1, 1 - b1, b2, 1 - b2, self._eps(step))))
 
     def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         b1, b2, t = self.beta_1, self.beta_2, w.dtype.type

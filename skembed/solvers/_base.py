@@ -194,7 +194,7 @@ class Solver(BaseEstimator):
             return DecayCatchUp(table)
         return None
 
-    def kernel_args(self, *, lr, keep, step, d, dtype):
+    def kernel_args(self, *, lr, keep, step, d, name):
         """Return what the kernels take after the arrays.
 
         Parameters
@@ -207,13 +207,13 @@ class Solver(BaseEstimator):
             Number of this step, from 1.
         d : int
             Components of a row.
-        dtype : dtype
-            Work dtype.
+        name : str
+            Name of the parameter in the model; "table" holds the rows of a table.
 
         Returns
         -------
         tuple
-            Numbers in the work dtype, and small arrays.
+            Numbers as float, and small arrays.
         """
         raise NotImplementedError
 
@@ -273,7 +273,7 @@ class Solver(BaseEstimator):
         w, d = table.values, table.d
         if self.name in backend.row_updates:
             arrays = [w, *(state[slot].values for slot in self.slots)]
-            args = self.kernel_args(lr=lr, keep=keep, step=step, d=d, dtype=w.dtype)
+            args = self.kernel_args(lr=lr, keep=keep, step=step, d=d, name="table")
             backend.update_rows(self.name, grad, arrays, args)
         else:
             grad = grad.sum(backend) if isinstance(grad, PendingRowGradient) else grad
@@ -287,8 +287,8 @@ class Solver(BaseEstimator):
         if self.max_norm is not None:
             backend.limit_norm(grad.indices, w, self.max_norm)
 
-    def step_dense(self, param, state, g, *, name, lr, keep, step, xp):
-        """Step a parameter of the head in place.
+    def step_dense(self, param, state, g, *, name, lr, keep, step, backend):
+        """Step a parameter of the head in place, by the backend's kernel where it has one.
 
         Parameters
         ----------
@@ -306,10 +306,14 @@ class Solver(BaseEstimator):
             Factor on the parameter before the step.
         step : int
             Number of this step, from 1.
-        xp : module
-            The array library, numpy or cupy.
+        backend : Backend
+            Runs the kernel.
         """
-        param[...], new = self.rule(
-            param, g, state, lr=lr, keep=keep, step=step, d=param.shape[1], name=name, xp=xp
-        )
+        rates = dict(lr=lr, keep=keep, step=step, d=param.shape[1], name=name)
+        if self.name in backend.row_updates:
+            arrays = [param, *(state[slot] for slot in self.slots)]
+            args = self.kernel_args(**rates)
+            backend.update_dense(self.name, g, arrays, args)
+            return
+        param[...], new = self.rule(param, g, state, **rates, xp=backend.xp)
         state.update(new)

@@ -96,8 +96,8 @@ class FTRL(Solver):
                 "its state. Use its l1 and l2."
             )
 
-    def kernel_args(self, *, lr, keep, step, d, dtype):
-        return tuple(map(dtype.type, (lr, self.beta, self.l1, self.l2)))
+    def kernel_args(self, *, lr, keep, step, d, name):
+        return tuple(map(float, (lr, self.beta, *self._penalties(name))))
 
     def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         l1, l2 = self._penalties(name)

@@ -17,9 +17,9 @@ def correction(beta_1, beta_2, n):
 
 
 @lru_cache(maxsize=8)
-def _corrections(beta_1, beta_2, dtype):
+def _corrections(beta_1, beta_2):
     """Corrections for n = 1, ..., LONGEST; read-only."""
-    out = correction(beta_1, beta_2, np.arange(1, LONGEST + 1)).astype(dtype)
+    out = correction(beta_1, beta_2, np.arange(1, LONGEST + 1))
     out.flags.writeable = False
     return out
 
@@ -107,12 +107,19 @@ class LazyAdam(Solver):
         moments = {"m": "element", "v": "element"}
         return {**moments, "n_steps": "count"} if self.bias_correction == "row" else moments
 
-    def kernel_args(self, *, lr, keep, step, d, dtype):
-        b1, b2, t = self.beta_1, self.beta_2, dtype.type
-        moments = t(b1), t(1 - b1), t(b2), t(1 - b2), t(self.eps)
+    def _eps(self, name, step):
+        """What is added to the root: torch's Adam adds eps after the correction, SparseAdam before.
+
+        A parameter of the head has made every step of the fit.
+        """
+        return self.eps if name == "table" else self.eps * np.sqrt(1 - self.beta_2**step)
+
+    def kernel_args(self, *, lr, keep, step, d, name):
+        b1, b2, keep = self.beta_1, self.beta_2, float(keep)
+        moments = tuple(map(float, (b1, 1 - b1, b2, 1 - b2, self._eps(name, step))))
         if self.bias_correction == "row":
-            return (t(keep), t(lr), _corrections(b1, b2, dtype), *moments)
-        return (t(keep), t(lr * correction(b1, b2, step)), *moments)
+            return keep, float(lr), _corrections(b1, b2), *moments
+        return keep, float(lr * correction(b1, b2, step)), *moments
 
     def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         b1, b2, t = self.beta_1, self.beta_2, w.dtype.type
@@ -121,12 +128,9 @@ class LazyAdam(Solver):
         new = {"m": m, "v": v}
         if self.bias_correction == "row":
             n = new["n_steps"] = slots["n_steps"] + 1
-            size = t(lr) * _corrections(b1, b2, w.dtype)[xp.minimum(n, LONGEST) - 1]
+            size = (lr * _corrections(b1, b2)[xp.minimum(n, LONGEST) - 1]).astype(w.dtype)
         else:
-            n, size = step, t(lr * correction(b1, b2, step))
-        eps = self.eps
-        if name != "table":  # torch's Adam adds eps after the correction, its SparseAdam before
-            eps = eps * xp.sqrt(1 - b2 ** xp.asarray(n, dtype=np.float64))
-        root = xp.sqrt(v) + xp.asarray(eps, dtype=w.dtype)
+            size = t(lr * correction(b1, b2, step))
+        root = xp.sqrt(v) + t(self._eps(name, step))
         move = xp.divide(size * m, root, out=xp.zeros_like(m), where=root > 0)
         return t(keep) * w - move, new

@@ -34,9 +34,8 @@ class RowwiseAdagrad(Adagrad):
     name = "rowwise_adagrad"
     slots = {"sum_sq": "row"}
 
-    def kernel_args(self, *, lr, keep, step, d, dtype):
-        return (*super().kernel_args(lr=lr, keep=keep, step=step, d=d, dtype=dtype),
-                dtype.type(1 / d))  # fmt: skip
+    def kernel_args(self, *, lr, keep, step, d, name):
+        return *super().kernel_args(lr=lr, keep=keep, step=step, d=d, name=name), 1 / d
 
     def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         s = slots["sum_sq"] + (g * g).sum(axis=1, keepdims=True) * w.dtype.type(1 / d)

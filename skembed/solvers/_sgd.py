@@ -84,9 +84,9 @@ class SGD(Solver):
         """Shares of gradient and velocity in a step."""
         return (1.0, self.momentum) if self.nesterov else (0.0, 1.0)
 
-    def kernel_args(self, *, lr, keep, step, d, dtype):
+    def kernel_args(self, *, lr, keep, step, d, name):
         args = (keep, lr, self.momentum, *self._mix()) if self.momentum else (keep, lr)
-        return tuple(map(dtype.type, args))
+        return tuple(map(float, args))
 
     def rule(self, w, g, slots, *, lr, keep, step, d, name, xp):
         if not self.momentum:

@@ -31,12 +31,14 @@ def _total(grads):
     """Sum of squares of the small gradients: finite if and only if all of them are usable."""
     total = 0.0
     for g in grads.values():
-        array = g.d_pooled if isinstance(g, PendingRowGradient) else getattr(g, "values", g)
-        total += float(np.dot(array.ravel(), array.ravel()))
+        if not isinstance(g, np.ndarray):
+            g = g.d_pooled if isinstance(g, PendingRowGradient) else g.values
+        flat = g.reshape(-1)
+        total += float(np.dot(flat, flat))
     return total
 
 
-def _step(problem, state, data, rows, backend, missed):
+def _step(problem, state, data, rows, backend, missed, decays):
     """Make one step on the given rows; return the mean loss and the weight of the batch."""
     params, solver, step = state.params, problem.solver, state.step + 1
     batch, y = data.batch(rows), data.y[rows]
@@ -50,9 +52,9 @@ def _step(problem, state, data, rows, backend, missed):
             table.bring(
                 groups.ids if name == "table" else np.unique(np.concatenate(named)), backend
             )
-    raw, tape = problem.model.forward(params, batch, backend, groups, named)
-    value, d_raw = problem.loss.value_and_gradient(y, raw, weight, np)
-    grads = problem.model.backward(params, batch, tape, d_raw, backend)
+    value, grads = problem.model.loss_and_gradient(
+        problem.loss, params, batch, y, weight, backend, groups, named
+    )
     if not math.isfinite(value):
         raise FloatingPointError("the loss")
     lr = problem.schedule.rate(step)
@@ -63,11 +65,11 @@ def _step(problem, state, data, rows, backend, missed):
     for transform in problem.transforms:
         grads = transform(grads)
     for name, p in params.items():  # the table first: whatever fails there has written nothing
-        g, slots = grads[name], state.solver_state[name]
-        rates = dict(lr=lr, keep=1 - lr * problem.decay_of(name), step=step)
+        g, slots, keep = grads[name], state.solver_state[name], 1 - lr * decays[name]
         if not isinstance(p, ParamTable):
-            solver.step_dense(p, slots, g, name=name, **rates, xp=np)
+            solver.step_dense(p, slots, g, name=name, lr=lr, keep=keep, step=step, backend=backend)
             continue
+        rates = dict(lr=lr, keep=keep, step=step)
         solver.step(p, slots, g, **rates, backend=backend)
         if name in missed:
             missed[name].advance(g.indices, **rates, backend=backend)
@@ -99,12 +101,13 @@ def run_epoch(problem, state, data, order, backend):
     """
     losses, weights, size = [], [], problem.batch_size
     missed = _missed_steps(problem, state)
+    decays = {name: problem.decay_of(name) for name in state.params}
     with interruptible() as check, np.errstate(all="ignore"):
         try:
             for s in range(0, len(order), size):
                 check()
                 rows = order[s : s + size]
-                value, weight = _step(problem, state, data, rows, backend, missed)
+                value, weight = _step(problem, state, data, rows, backend, missed, decays)
                 losses.append(value)
                 weights.append(weight)
         except FloatingPointError as error:

@@ -17,7 +17,9 @@ CLASSIFIERS = [
     EmbeddingBagClassifier(early_stopping=True),
 ]
 OTHERS = [
-    EmbeddingBagRegressor(loss="huber"),
+    # at the default rate the 15 rows of the check of weights end in oscillations, in which
+    # differences of rounding grow without bound
+    EmbeddingBagRegressor(loss="huber", learning_rate_init=0.02),
     EmbeddingBagRegressor(hidden_layer_sizes=(16,)),
     EmbeddingBagRegressor(early_stopping=True),
     EmbeddingBag(early_stopping=True),

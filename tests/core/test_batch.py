@@ -10,6 +10,5 @@ def test_occurrences_of_a_batch_in_any_order_with_repeats():
     indices, data = np.zeros(5, np.int32), np.ones(5)
     rows = np.array([2, 1, 2, 0])
     batch = CSRBatch(indptr, indices, data, rows, np.ones(4))
-    assert batch.n_occurrences == 3 + 0 + 3 + 2
     assert batch.indices is indices
     assert batch.data is data

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skembed.core import CSRBatch, FeatureIndex, PendingRowGradient, RowArray
 from skembed.kernels import Backend, get_backend
-from skembed.kernels.cpu import _backend
+from skembed.kernels.cpu import _backend, _matrix
 
 RTOL = {np.float64: 1e-12, np.float32: 2e-6}
 POOLINGS = ("sum", "mean", "sqrtn")
@@ -167,7 +167,7 @@ def test_hashes_of_rows_tell_rows_apart(dtype, monkeypatch):
     indptr = np.append(0, np.cumsum([len(row) for row in rows]))
     indices, data = (np.array([v[k] for row in rows for v in row]) for k in (0, 1))
     x = indptr, indices.astype(np.int64), data.astype(dtype)
-    monkeypatch.setattr(_backend, "CHUNK", 3)
+    monkeypatch.setattr(_matrix, "CHUNK", 3)
     for backend in (Backend(), get_backend()):
         hashes = backend.hash_rows(*x, 7)
         assert len(set(hashes[:12].tolist())) == 12

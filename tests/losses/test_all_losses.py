@@ -13,6 +13,7 @@ from sklearn.metrics import (
     mean_squared_error,
 )
 
+from skembed.kernels import get_backend
 from skembed.losses import LOSSES, Huber, Poisson, Quantile
 
 N = 17
@@ -68,6 +69,38 @@ def test_gradient_is_the_slope(name, form, weighted):
             moved[at] += h
             sides.append(loss.value_and_gradient(y, moved, weight, np)[0])
         assert abs((sides[0] - sides[1]) / 2e-6 - gradient[at]) < 1e-8 * max(1, value)
+
+
+@pytest.mark.parametrize(
+    "name, form", [case for case in CASES if LOSSES[case[0]].name in get_backend().losses]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kernels_equal_the_array_code(name, form, weighted, dtype):
+    rng = np.random.default_rng(5)
+    loss, tolerance = LOSSES[name](), {np.float64: 1e-12, np.float32: 2e-6}[dtype]
+    for scale in (1, 500):
+        y, raw = case(form, rng)
+        raw = (raw * scale).astype(dtype)
+        weight = rng.random(N).astype(dtype) if weighted else None
+        before = raw.copy()
+        value, gradient = loss.evaluate(y, raw, weight, get_backend())
+        assert np.array_equal(raw, before)
+        assert gradient.dtype == dtype
+        want_value, want = loss.value_and_gradient(y, raw, weight, np)
+        np.testing.assert_allclose(value, want_value, rtol=tolerance)
+        np.testing.assert_allclose(gradient, want, rtol=tolerance, atol=tolerance)
+
+
+def test_kernels_pass_on_what_is_not_finite():
+    backend = get_backend()
+    for name, n_outputs in (("log_loss", 1), ("softmax", 3)):
+        raw = np.zeros((n_outputs, 2))
+        raw[0] = 0, np.nan
+        value, gradient = LOSSES[name]().evaluate(np.array([0, 1]), raw, None, backend)
+        assert np.isnan(value)
+        assert np.isfinite(gradient[:, 0]).all()
+        assert np.isnan(gradient[0, 1])
 
 
 @every_case

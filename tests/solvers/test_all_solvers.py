@@ -1,5 +1,7 @@
 """Every registered solver: kernels, rule, reference; rows that are not listed keep their bits."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -169,15 +171,16 @@ def test_a_gradient_of_zero_moves_nothing(solver, dtype):
 
 def test_the_head_takes_the_same_rule(solver, dtype):
     rng = np.random.default_rng(3)
-    slow = slow_twin(solver, 0.1)
-    for name in ("coef", "intercept"):
-        param = rng.normal(size=(3, 4)).astype(dtype)
+    for name, backend in product(("coef", "intercept"), (Backend(), get_backend())):
+        slow = slow_twin(solver, 0.1)
+        param = rng.normal(size=(3, 5)).astype(dtype)
         want = param.astype(np.float64)
         state = solver.init_state(param, name, np, 0.1, 64)
         for t in range(1, 30):
-            g = rng.normal(size=(3, 4)).astype(dtype)
+            g = rng.normal(size=(3, 5)).astype(dtype)
             slow.step(name, want, g.astype(np.float64), np.ones(3, bool), t, dense=True)
-            solver.step_dense(param, state, g, name=name, lr=0.1, keep=1.0, step=t, xp=np)
+            rates = dict(lr=0.1, keep=1.0, step=t)
+            solver.step_dense(param, state, g, name=name, **rates, backend=backend)
             np.testing.assert_allclose(param, want, rtol=RTOL[dtype], atol=10 * RTOL[dtype])
         assert param.dtype == dtype
 
@@ -191,10 +194,10 @@ def test_parameters_are_validated(solver):
 
 
 def test_corrections_reach_one_and_stay_there():
-    sizes = _corrections(0.9, 0.999, np.dtype(np.float64))
+    sizes = _corrections(0.9, 0.999)
     assert sizes[-1] == 1.0
     assert sizes[0] == np.sqrt(1 - 0.999) / (1 - 0.9)
-    assert (_corrections(0.0, 0.0, np.dtype(np.float32)) == 1).all()
+    assert (_corrections(0.0, 0.0) == 1).all()
 
 
 def test_max_norm_bounds_listed_rows_only(dtype):

@@ -3,22 +3,31 @@
 Kernels are serial over a range; this file alone decides who does which range.
 """
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
 from skembed.core import Groups, PendingRowGradient, RowArray
 
-from .._backend import Backend
-from . import _bag, _catch_up, _columns, _group, _rows
+from . import _bag, _catch_up, _group, _head, _rows
+from ._matrix import CHUNK, MatrixKernels
 from ._threads import Team, single_blas
 
-ROW_COST = 4  # one row step costs about as much as this many added occurrences
 MIN_SHARE = 5000  # occurrences that make it worth waking a thread (a hand-over costs 40-100 us)
-CHUNK = 2_000_000  # stored values a kernel call may walk, so that Ctrl-C is heard
+VALUES_A_ROW = 2  # stored values for each touched row of a usual batch
+FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 
 
-class CPUBackend(Backend):
+@cache
+def _digits(span):
+    """Width and number of the digits by which ids below `span` are sorted."""
+    bits = max(2, (span - 1).bit_length())
+    passes = max(2, -(-bits // _group.MAX_DIGIT))
+    return -(-bits // passes), passes
+
+
+class CPUBackend(MatrixKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters
@@ -37,11 +46,15 @@ class CPUBackend(Backend):
         "ftrl": (_rows.ftrl_rows, _rows.ftrl_bag),
     }
 
+    losses = {
+        "log_loss": (_head.log_loss, _head.linear_log_loss),
+        "softmax": (_head.softmax, _head.linear_softmax),
+    }
+
     def __init__(self, n_jobs=1):
         self.n_jobs, self.team = n_jobs, Team(n_jobs)
         self.inner = []  # borders between owners
         self.capacity = 0
-        self.cuts = np.zeros(n_jobs + 1, np.int64)
         self.space = {}
 
     def close(self):
@@ -65,77 +78,6 @@ class CPUBackend(Backend):
         if self.n_jobs > 1 and len(sample):
             cuts = len(sample) * np.arange(1, self.n_jobs) // self.n_jobs
             self.inner = sample[cuts].tolist()
-
-    # ---------------------------------------------------------------- the user's matrix
-    @staticmethod
-    def _chunks(indptr):
-        """Row ranges of at most `CHUNK` stored values (or one row)."""
-        n, lo = len(indptr) - 1, 0
-        while lo < n:
-            hi = int(np.searchsorted(indptr, indptr[lo] + CHUNK, side="right")) - 1
-            hi = min(max(hi, lo + 1), n)
-            yield lo, hi
-            lo = hi
-
-    def scan(self, indptr, indices):
-        """Return the smallest and largest index and whether every row strictly increases."""
-        parts = [_columns.scan_indices(indptr, indices, *c) for c in self._chunks(indptr)]
-        least, most, ordered = zip(*parts, strict=True) if parts else ((0,), (-1,), (True,))
-        return min(least), max(most), all(ordered)
-
-    def count(self, indptr, indices, data, rows, n_features):
-        """Return the columns with a value other than zero in `rows`, ascending, and how often."""
-        if n_features > max(1 << 22, 4 * int(indptr[-1])):  # sorting beats an array of all columns
-            return super().count(indptr, indices, data, rows, n_features)
-        counts = np.zeros(n_features, np.int32)
-        step = max(1, CHUNK * len(rows) // max(1, int(indptr[-1])))
-        for lo in range(0, len(rows), step):
-            hi = min(lo + step, len(rows))
-            _columns.count_columns(indptr, indices, data, rows, lo, hi, counts)
-        columns = np.flatnonzero(counts)
-        return columns, counts[columns]
-
-    def map_columns(self, indptr, indices, data, index):
-        """Return (indptr, table rows, data) with only the values whose feature has a row."""
-        table_rows, ends = np.empty(int(indptr[-1]), np.int32), np.zeros_like(indptr)
-        if index.direct is not None:
-            kernel, look_up = _columns.map_direct, (index.direct,)
-        else:
-            kernel, look_up = _columns.map_sorted, (index.columns, index.rows)
-        for lo, hi in self._chunks(indptr):
-            kernel(indptr, indices, data, lo, hi, *look_up, table_rows, ends)
-        np.cumsum(ends, out=ends)
-        if ends[-1] == len(table_rows):
-            return indptr, table_rows, data
-        kept_rows, kept = np.empty(ends[-1], np.int32), np.empty(ends[-1], data.dtype)
-        for lo, hi in self._chunks(indptr):
-            _columns.compact(indptr, table_rows, data, lo, hi, ends, kept_rows, kept)
-        return ends, kept_rows, kept
-
-    def scale(self, indptr, data, pooling):
-        """Return one pooling factor a row: "sum" 1, "mean" 1 / sum |x|, "sqrtn" 1 / ||x||."""
-        out = np.ones(len(indptr) - 1, data.dtype)
-        kernel = {"mean": _bag.mean_scale, "sqrtn": _bag.sqrtn_scale}.get(pooling)
-        if kernel is not None:
-            for lo, hi in self._chunks(indptr):
-                kernel(indptr, data, lo, hi, out)
-        return out
-
-    def hash_rows(self, indptr, indices, data, seed):
-        """Return a hash of (seed, columns and values other than zero) for each row, uint64."""
-        out = np.empty(len(indptr) - 1, np.uint64)
-        bits = data.view(np.uint64 if data.itemsize == 8 else np.uint32)
-        sign = np.uint64(1 << (8 * data.itemsize - 1))  # the bits of minus zero
-        for lo, hi in self._chunks(indptr):
-            _columns.hash_rows(indptr, indices, bits, sign, lo, hi, seed, out)
-        return out
-
-    def start_uniform(self, seed, columns, limit, d, out):
-        """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
-        step = max(1, CHUNK // d)
-        for lo in range(0, len(columns), step):
-            hi = min(lo + step, len(columns))
-            _columns.start_uniform(seed, columns, lo, hi, limit, d, out)
 
     # ---------------------------------------------------------------- the batch
     def _reserve(self, n, dtype):
@@ -167,63 +109,83 @@ class CPUBackend(Backend):
         """Cut range(n) into one part a thread."""
         return [(n * t // jobs, n * (t + 1) // jobs) for t in range(jobs)]
 
+    def _chunk(self, n, jobs):
+        """Rows of a batch that a thread takes at a time: several times, as not all start at once."""
+        return n if jobs == 1 else max(16, n // (8 * jobs))
+
+    @staticmethod
+    def _todo():
+        """A counter of work that was claimed."""
+        return np.zeros(1, np.int64)
+
     def _rows_of(self, name, n, width, dtype):
         """Work space of n rows that start on cache lines."""
         if name not in self.space or self.space[name].n_rows < n:
             self.space[name] = RowArray(n * 5 // 4, width, dtype)
         return self.space[name].values[:n]
 
+    def _line(self, name, n, make, dtype):
+        """The first n numbers of a constant line, which make(size, dtype=dtype) makes."""
+        if name not in self.space or len(self.space[name]) < n or self.space[name].dtype != dtype:
+            self.space[name] = make(n * 5 // 4 + 1, dtype=dtype)
+        return self.space[name][:n]
+
     def d_pooled(self, b, width, dtype):
         """Return work space for the gradient of the pooled rows; columns of padding are zero."""
         return self._rows_of("d_pooled", b, width, dtype)
 
-    def forward(self, batch, table):
-        """Return the pooled rows of a batch, shape (b, width)."""
+    def _bags(self, batch, table, jobs):
+        """Return the pooled rows of a batch to be, and what `bag_forward` takes to fill them."""
         b = len(batch.rows)
         out = self._rows_of("pooled", b, table.shape[1], table.dtype)
-        parts = self._parts(b, self._threads(batch.n_occurrences))
         x = batch.indptr, batch.indices, batch.data, batch.rows, batch.scale
-        self.team.run(_bag.bag_forward, [(*x, *part, table, out) for part in parts])
+        return out, (*x, self._todo(), self._chunk(b, jobs), table, out)
+
+    def forward(self, batch, table):
+        """Return the pooled rows of a batch, shape (b, width)."""
+        jobs = self._threads(_bag.count_occurrences(batch.indptr, batch.rows))
+        out, bags = self._bags(batch, table, jobs)
+        self.team.run(_bag.bag_forward, [bags] * jobs)
         return out
 
-    def _owners(self, batch, n_trainable):
-        """Id ranges of the threads that group a batch: (number, first id, end) of each."""
-        inner = self.inner if self._threads(batch.n_occurrences) > 1 else []
+    def _owners(self, n, n_trainable):
+        """Id ranges of the threads that group n occurrences: (number, first id, end) of each."""
+        inner = self.inner if self._threads(n) > 1 else []
         bounds = [0, *inner, n_trainable]
         return [(t, *pair) for t, pair in enumerate(pairwise(bounds))]
 
     def forward_and_group(self, batch, table, n_trainable):
         """Return the pooled rows and the `Groups` of the same batch, without frozen rows."""
-        b = len(batch.rows)
-        self._reserve(batch.n_occurrences, table.dtype)
-        out = self._rows_of("pooled", b, table.shape[1], table.dtype)
-        owners = self._owners(batch, n_trainable)
-        parts = self._parts(b, len(owners))
-        shares = [(batch, table, out, *c, *o) for c, o in zip(parts, owners, strict=True)]
-        return out, self._join(self.team.run(self._share, shares))
+        n = _bag.count_occurrences(batch.indptr, batch.rows)
+        self._reserve(n, table.dtype)
+        owners = self._owners(n, n_trainable)
+        out, bags = self._bags(batch, table, len(owners))
+        pieces = self.team.run(self._share, [(batch, bags, *owner) for owner in owners])
+        return out, self._join(pieces)
 
     def group(self, batch, n_trainable):
         """Return the `Groups` of a batch, without frozen rows."""
-        self._reserve(batch.n_occurrences, batch.data.dtype)
-        shares = [(batch, *owner) for owner in self._owners(batch, n_trainable)]
+        n = _bag.count_occurrences(batch.indptr, batch.rows)
+        self._reserve(n, batch.data.dtype)
+        shares = [(batch, *owner) for owner in self._owners(n, n_trainable)]
         return self._join(self.team.run(self._group_share, shares))
 
-    def _share(self, batch, table, out, lo, hi, *owner):
-        x = batch.indptr, batch.indices, batch.data, batch.rows, batch.scale
-        _bag.bag_forward(*x, lo, hi, table, out)
-        return self._group_share(batch, *owner)
+    def _share(self, batch, bags, *owner):
+        piece = self._group_share(batch, *owner)
+        _bag.bag_forward(*bags)  # who is done grouping pools more of the batch
+        return piece
 
     def _group_share(self, batch, t, first, end):
         x = batch.indptr, batch.indices, batch.data, batch.rows
-        span = end - first
-        bits = max(2, (span - 1).bit_length())
-        passes = max(2, -(-bits // _group.MAX_DIGIT))
-        digits = first, span, -(-bits // passes), passes
-        return _group.group_range(*x, *digits, *self.own[t], *self.shared)
+        digits = _digits(end - first)
+        return _group.group_range(*x, first, end - first, *digits, *self.own[t], *self.shared)
 
     def _join(self, pieces):
         """Move the owners' lists of rows together; keys and coef are in place already."""
         keys, coef, ids, starts = self.shared
+        if len(pieces) == 1:
+            _, n, m = pieces[0]
+            return Groups(ids[:m], starts[: m + 1], keys[:n], coef[:n])
         n = m = 0
         for offset, n_own, m_own in pieces:
             ids[m : m + m_own] = ids[offset : offset + m_own]
@@ -232,33 +194,27 @@ class CPUBackend(Backend):
         starts[m] = n
         return Groups(ids[:m], starts[: m + 1], keys[:n], coef[:n])
 
-    def _cuts(self, starts, m):
-        if self._threads(int(starts[m])) == 1:
-            return [(0, m)]
-        _rows.split_rows(starts, m, self.n_jobs, ROW_COST, self.cuts)
-        cuts = self.cuts.tolist()
-        return list(pairwise(cuts))
-
     def forward_max(self, batch, table):
         """Return the componentwise maximum of x E over each bag, and the rows it was taken from."""
         b, width = len(batch.rows), table.shape[1]
         out = self._rows_of("pooled", b, width, table.dtype)
         winners = self._rows_of("winners", b, width, np.dtype(np.int32))[:, :width]
-        parts = self._parts(b, self._threads(batch.n_occurrences))
+        jobs = self._threads(_bag.count_occurrences(batch.indptr, batch.rows))
         x = batch.indptr, batch.indices, batch.data, batch.rows
-        self.team.run(_bag.bag_max, [(*x, *part, table, out, winners) for part in parts])
+        bags = (*x, self._todo(), self._chunk(b, jobs), table, out, winners)
+        self.team.run(_bag.bag_max, [bags] * jobs)
         return out, winners
 
     def bag_backward(self, groups, d_pooled, winners=None):
         """Return the summed gradient of each touched row, shape (m, width)."""
         m = len(groups.ids)
         out = self._rows_of("values", m, d_pooled.shape[1], d_pooled.dtype)
-        x = groups.starts, groups.keys, groups.coef, d_pooled
+        x, todo = (groups.starts, groups.keys, groups.coef, d_pooled), self._todo()
         if winners is None:
-            kernel, x = _rows.sum_rows, (*x, 0)
+            kernel, x = _rows.sum_groups, (*x, todo, out)
         else:
-            kernel, x = _bag.sum_winners, (*x, winners, groups.ids)
-        self.team.run(kernel, [(*x, lo, hi, out) for lo, hi in self._cuts(x[0], m)])
+            kernel, x = _bag.sum_winners, (*x, winners, groups.ids, todo, out)
+        self.team.run(kernel, [x] * self._threads(len(groups.keys)))
         return out
 
     def update_rows(self, name, grad, arrays, args):
@@ -270,23 +226,89 @@ class CPUBackend(Backend):
         if isinstance(grad, PendingRowGradient) and grad.winners is not None:
             grad = grad.sum(self)
         if not isinstance(grad, PendingRowGradient):
-            starts = np.concatenate([[0], np.cumsum(grad.counts)])
-            x = grad.indices, grad.values, 0
-            shares = [(*x, lo, hi, *arrays, *args) for lo, hi in self._cuts(starts, m)]
+            x, jobs = (grad.indices, grad.values, 0), self._threads(m * VALUES_A_ROW)
+            shares = [(*x, lo, hi, *arrays, *args) for lo, hi in self._parts(m, jobs)]
             self.team.run(by_rows, shares)
             return
-        g, cuts = grad.groups, self._cuts(grad.groups.starts, m)
-        x = g.ids, g.starts, g.keys, g.coef, grad.d_pooled
-        width = grad.d_pooled.shape[1]
-        blocks = self._rows_of("block", _rows.BLOCK * self.n_jobs, width, grad.d_pooled.dtype)
-        blocks = blocks.reshape(self.n_jobs, _rows.BLOCK, width)
-        shares = [(*x, lo, hi, blocks[t], *arrays, *args) for t, (lo, hi) in enumerate(cuts)]
-        self.team.run(by_bag, shares)
+        g, (_, width), dtype = grad.groups, grad.d_pooled.shape, grad.d_pooled.dtype
+        x = g.ids, g.starts, g.keys, g.coef, grad.d_pooled, self._todo()
+        blocks = [
+            self._rows_of(("block", t), _rows.BLOCK, width, dtype)
+            for t in range(self._threads(len(g.keys)))
+        ]
+        self.team.run(by_bag, [(*x, block, *arrays, *args) for block in blocks])
 
+    def update_dense(self, name, g, arrays, args):
+        """Step every row of `arrays` (a parameter of the head, then its slots) in place."""
+        n, kernel = len(g), self.row_updates[name][0]
+        ids, g = self._line("ids", n, np.arange, np.int32), np.ascontiguousarray(g)
+        if self._threads(g.size) == 1:
+            kernel(ids, g, 0, 0, n, *arrays, *args)
+            return
+        parts = self._parts(n, self.n_jobs)
+        self.team.run(kernel, [(ids, g, 0, lo, hi, *arrays, *args) for lo, hi in parts])
+
+    # ---------------------------------------------------------------- head and loss
+    def _weights(self, weight, b, dtype):
+        """Weights of the rows of a batch and their sum."""
+        if weight is None:
+            return self._line("ones", b, np.ones, dtype), float(b)
+        return weight, float(weight.sum(dtype=np.float64))
+
+    def loss(self, name, target, raw, weight):
+        """Return the weighted mean loss and its gradient for aligned targets; weights or None."""
+        slope = np.empty_like(raw)
+        weights = self._weights(weight, raw.shape[1], raw.dtype)
+        return self.losses[name][0](target, raw, *weights, slope), slope
+
+    def _head_space(self, coef, pooled):
+        """Padded rows for a head of few outputs, and its raw predictions to be."""
+        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
+        return rows, np.empty((len(coef), len(pooled)), coef.dtype)
+
+    def linear(self, pooled, coef, intercept):
+        """Return raw predictions coef @ pooled.T + intercept, shape (n_outputs, b)."""
+        if len(coef) > FEW_OUTPUTS:
+            return super().linear(pooled, coef, intercept)
+        rows, raw = self._head_space(coef, pooled)
+        _head.linear(pooled, coef, intercept, rows, raw)
+        return raw
+
+    def linear_backward(self, pooled, coef, d_raw, scale):
+        """Go back through raw = coef @ pooled.T + intercept, of pooled rows that were scaled."""
+        if len(coef) > FEW_OUTPUTS:
+            return super().linear_backward(pooled, coef, d_raw, scale)
+        rows, _ = self._head_space(coef, pooled)
+        grads = self._head_gradients(coef, pooled)
+        _head.linear_backward(pooled, coef, d_raw, scale, rows, *grads)
+        return grads
+
+    def _head_gradients(self, coef, pooled):
+        g_coef, g_intercept = np.empty_like(coef), np.empty((len(coef), 1), coef.dtype)
+        return g_coef, g_intercept, self.d_pooled(*pooled.shape, pooled.dtype)
+
+    def linear_loss(self, name, pooled, coef, intercept, target, weight, scale):
+        """Run `linear`, `loss` and `linear_backward`; return the value and the gradients."""
+        if len(coef) > FEW_OUTPUTS:
+            return super().linear_loss(name, pooled, coef, intercept, target, weight, scale)
+        rows, raw = self._head_space(coef, pooled)
+        grads, weights = (
+            self._head_gradients(coef, pooled),
+            self._weights(weight, len(pooled), coef.dtype),
+        )
+        value = self.losses[name][1](
+            pooled, coef, intercept, target, *weights, scale, rows, raw, np.empty_like(raw), *grads
+        )
+        return value, *grads
+
+    # ---------------------------------------------------------------- rows, wherever they come from
     def _over_rows(self, kernel, ids, *args):
         """Run a kernel over the listed rows, each thread on a contiguous part of them."""
         m, width = len(ids), args[0].shape[1]
         jobs = self._threads(m * width)
+        if jobs == 1 and m * width < 4 * CHUNK:
+            kernel(ids, 0, m, *args)
+            return
         step = max(1, CHUNK * 4 // width) * jobs
         for lo in range(0, m, step):
             parts = self._parts(min(step, m - lo), jobs)

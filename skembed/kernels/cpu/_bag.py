@@ -1,31 +1,58 @@
 """Pooled forward gather over bags of rows, and the pooling factors.
 
-Every kernel works on a range, so that a thread can own the range. The order of additions depends on
-the data alone. A view per row (table[j]) would cost reference counting, a signed j a wrap-around
+Every kernel works on a range, or claims ranges, so that threads can share a batch. The order of
+additions depends on the data alone. A view per row (table[j]) would cost reference counting, a signed j a wrap-around
 test: kernels use array, unsigned j, k.
 """
 
 import numpy as np
 from numba import njit
 
-from ._lines import add1, add4, prefetch
+from ._lines import add1, add4, prefetch, prefetch_item, take
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
-AHEAD = 4  # read-ahead of the forward pass, in blocks of four occurrences
+AHEAD = 4  # read-ahead in the table, in blocks of four occurrences
+ROWS = 8  # read-ahead in X, whose rows lie anywhere, in rows of the batch
+CLAIM = 256  # touched rows that a thread takes at a time
+FIRST = 64  # stored values of a row that are asked for ahead
 U = np.uint64
 LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(**OPTIONS)
-def bag_forward(indptr, indices, data, rows, scale, lo, hi, table, out):
+def count_occurrences(indptr, rows):
+    """Return the number of stored values in the given rows."""
+    n = np.int64(0)
+    for i in range(rows.shape[0]):
+        n += indptr[rows[i] + 1] - indptr[rows[i]]
+    return n
+
+
+@njit(**OPTIONS)
+def _ask_for_row(indptr, indices, data, r):
+    """Ask for the first stored values of row r of X; the processor foresees the others."""
+    p, e = indptr[r], indptr[r + 1]
+    for q in range(p, min(e, p + FIRST) + 15, 16):
+        prefetch_item(indices, q)
+        prefetch_item(data, q)
+
+
+@njit(**OPTIONS)
+def _pool(indptr, indices, data, rows, scale, lo, hi, table, out):
     """Write out[i] = scale[i] * sum_p data[p] * table[indices[p]], lo <= i < hi of the batch."""
     width, line = table.shape[1], 64 // table.itemsize
+    for i in range(lo, min(lo + 2 * ROWS, hi)):
+        prefetch_item(indptr, rows[i])
+    for i in range(lo, min(lo + ROWS, hi)):
+        _ask_for_row(indptr, indices, data, rows[i])
     ahead_i = lo
-    ahead_p = ahead_e = np.int64(0)
-    if lo < hi:
-        ahead_p, ahead_e = indptr[rows[lo]], indptr[rows[lo] + 1]
+    ahead_p, ahead_e = indptr[rows[lo]], indptr[rows[lo] + 1]
     pending = AHEAD
     for i in range(lo, hi):
+        if i + 2 * ROWS < hi:
+            prefetch_item(indptr, rows[i + 2 * ROWS])
+        if i + ROWS < hi:
+            _ask_for_row(indptr, indices, data, rows[i + ROWS])
         p, e = indptr[rows[i]], indptr[rows[i] + 1]
         for k in range(width):
             out[i, k] = 0
@@ -60,43 +87,60 @@ def bag_forward(indptr, indices, data, rows, scale, lo, hi, table, out):
 
 
 @njit(**OPTIONS)
-def bag_max(indptr, indices, data, rows, lo, hi, table, out, winners):
-    """Write the componentwise maximum of x E over each bag and the table row it is from.
-
-    Of equal values the first counts. A bag without members gives zeros and row -1.
-    """
-    width = table.shape[1]
-    for i in range(lo, hi):
-        p, e = indptr[rows[i]], indptr[rows[i] + 1]
-        for k in range(width):
-            out[i, k] = 0
-            winners[i, k] = -1
-        if p < e:
-            x, j = data[p], U(indices[p])
-            for k in range(width):
-                out[i, k] = x * table[j, k]
-                winners[i, k] = indices[p]
-        for q in range(p + 1, e):
-            x, j = data[q], U(indices[q])
-            for k in range(width):
-                y = x * table[j, k]
-                if y > out[i, k]:
-                    out[i, k] = y
-                    winners[i, k] = indices[q]
+def bag_forward(indptr, indices, data, rows, scale, todo, chunk, table, out):
+    """Pool the rows of a batch, `chunk` at a time, as long as `todo` has some left."""
+    n = rows.shape[0]
+    lo = take(todo, chunk)
+    while lo < n:
+        _pool(indptr, indices, data, rows, scale, lo, min(lo + chunk, n), table, out)
+        lo = take(todo, chunk)
 
 
 @njit(**OPTIONS)
-def sum_winners(starts, keys, coef, d_pooled, winners, ids, lo, hi, values):
-    """Write values[u] = sum of coef * d_pooled[source] over the components that row ids[u] won."""
-    width = values.shape[1]
-    for u in range(lo, hi):
-        for k in range(width):
-            values[u, k] = 0
-        for p in range(starts[u], starts[u + 1]):
-            x, i = coef[p], U(keys[p]) & LOW
+def bag_max(indptr, indices, data, rows, todo, chunk, table, out, winners):
+    """Write the componentwise maximum of x E over each bag and the table row it is from.
+
+    Of equal values the first counts. A bag without members gives zeros and row -1. Bags are taken
+    as in `bag_forward`.
+    """
+    n, width = rows.shape[0], table.shape[1]
+    lo = take(todo, chunk)
+    while lo < n:
+        for i in range(lo, min(lo + chunk, n)):
+            p, e = indptr[rows[i]], indptr[rows[i] + 1]
             for k in range(width):
-                if winners[i, k] == ids[u]:
-                    values[u, k] += x * d_pooled[i, k]
+                out[i, k] = 0
+                winners[i, k] = -1
+            if p < e:
+                x, j = data[p], U(indices[p])
+                for k in range(width):
+                    out[i, k] = x * table[j, k]
+                    winners[i, k] = indices[p]
+            for q in range(p + 1, e):
+                x, j = data[q], U(indices[q])
+                for k in range(width):
+                    y = x * table[j, k]
+                    if y > out[i, k]:
+                        out[i, k] = y
+                        winners[i, k] = indices[q]
+        lo = take(todo, chunk)
+
+
+@njit(**OPTIONS)
+def sum_winners(starts, keys, coef, d_pooled, winners, ids, todo, values):
+    """Write values[u] = sum of coef * d_pooled[source] over the components that row ids[u] won."""
+    m, width = ids.shape[0], values.shape[1]
+    lo = take(todo, CLAIM)
+    while lo < m:
+        for u in range(lo, min(lo + CLAIM, m)):
+            for k in range(width):
+                values[u, k] = 0
+            for p in range(starts[u], starts[u + 1]):
+                x, i = coef[p], U(keys[p]) & LOW
+                for k in range(width):
+                    if winners[i, k] == ids[u]:
+                        values[u, k] += x * d_pooled[i, k]
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)

@@ -26,7 +26,7 @@ def _ranks(counts, first, n):
 
 
 @njit(**OPTIONS)
-def _count_digits(indptr, indices, rows, first, span, digit, passes, counts):
+def _count_digits(indptr, indices, data, rows, first, span, digit, passes, counts):
     """Count every digit of the owner's ids; return the number of occurrences of smaller ids."""
     size = 1 << digit
     mask, others, limit, width = U(size - 1), U(passes * size), U(span), U(digit)
@@ -37,6 +37,7 @@ def _count_digits(indptr, indices, rows, first, span, digit, passes, counts):
         r = rows[min(i + AHEAD, n_rows - 1)]
         for p in range(indptr[r], indptr[r + 1], 16):
             prefetch_item(indices, p)
+            prefetch_item(data, p)
         for p in range(indptr[rows[i]], indptr[rows[i] + 1]):
             j = indices[p] - first
             offset += j < 0
@@ -62,16 +63,18 @@ def _scatter(keys, coef, counts, base, mask, shift, out, out_coef):
 
 @njit(**OPTIONS)
 def _mark(keys, first, offset, ids, starts):
-    """List the distinct rows of sorted keys and where each begins."""
-    m, previous = U(offset), np.int64(-1)
+    """List the distinct rows of sorted keys and where each begins; the end of the last, too."""
+    starts[offset] = offset
+    if keys.shape[0] == 0:
+        return np.int64(0)
+    m, previous = U(offset), keys[0] >> 32
     for q in range(keys.shape[0]):
         j = keys[q] >> 32
-        if j != previous:
-            ids[m] = j + first
-            starts[m] = offset + q
-            m += U(1)
-            previous = j
-    return np.int64(m) - offset
+        m += U(j != previous)  # no branch to mispredict: what is written too early is written again
+        ids[m] = j + first
+        starts[m + U(1)] = offset + q + 1
+        previous = j
+    return np.int64(m) - offset + 1
 
 
 @njit(**OPTIONS)
@@ -88,7 +91,7 @@ def group_range(
     passes * 2**digit + 1 places or more. The low half of a key is the position in the batch, its
     high half the row minus `first`.
     """
-    offset = _count_digits(indptr, indices, rows, first, span, digit, passes, counts)
+    offset = _count_digits(indptr, indices, data, rows, first, span, digit, passes, counts)
     size = 1 << digit
     mask, others, limit = U(size - 1), U(passes * size), U(span)
     n = 0

@@ -1,4 +1,4 @@
-"""Instructions on one cache line of a two-dimensional array, for use inside kernels.
+"""Instructions for use inside kernels: on one cache line of a two-dimensional array, and `take`.
 
 A line is 64 bytes: 16 float32 or 8 float64. Rows are padded to whole lines, so that kernels need no
 remainder loops, and explicit vectors need no test for overlapping arrays. Multiplications and
@@ -61,6 +61,18 @@ def prefetch_item(typingctx, array, i):
     return types.void(array, i), codegen
 
 
+@intrinsic
+def take(typingctx, todo, n):
+    """Add n to todo[0] and return what it was before: threads share work by claiming parts of it."""
+
+    def codegen(context, builder, sig, args):
+        array = context.make_array(sig.args[0])(context, builder, args[0])
+        n = args[1] if args[1].type.width == 64 else builder.sext(args[1], I64)
+        return builder.atomic_rmw("add", array.data, n, "monotonic")
+
+    return types.int64(todo, n), codegen
+
+
 def _pointer(context, builder, aty, array, i, k):
     item = context.get_data_type(aty.dtype)
     lanes = 64 // (aty.dtype.bitwidth // 8)
@@ -99,6 +111,49 @@ def _make_sum(n, accumulate):
         return context.get_dummy_value()
 
     return body
+
+
+@intrinsic
+def dot(typingctx, a, i, b, j, width):
+    """The sum of a[i, k] * b[j, k] over k < width, whole lines; always in the same order."""
+
+    def codegen(context, builder, sig, args):
+        a, i, b, j, width = args
+        kind = ir.VectorType(
+            context.get_data_type(sig.return_type), 512 // sig.return_type.bitwidth
+        )
+        total = cgutils.alloca_once_value(builder, ir.Constant(kind, [0.0] * kind.count))
+        with cgutils.for_range_slice(builder, I64(0), width, I64(kind.count), I64) as (k, _):
+            x = _load(context, builder, sig.args[0], a, i, k)
+            y = _load(context, builder, sig.args[2], b, j, k)
+            builder.store(builder.fadd(builder.load(total), builder.fmul(x, y)), total)
+        line = builder.load(total)
+        while line.type.count > 1:  # the upper half onto the lower one
+            half = line.type.count // 2
+            low, high = (
+                builder.shuffle_vector(line, line, ir.Constant(ir.VectorType(I32, half), picks))
+                for picks in (list(range(half)), list(range(half, 2 * half)))
+            )
+            line = builder.fadd(low, high)
+        return builder.extract_element(line, I32(0))
+
+    return a.dtype(a, i, b, j, types.int64), codegen
+
+
+@intrinsic
+def two_to_the(typingctx, n):
+    """2**n for a float n that is a whole number in the range of normal results."""
+
+    def codegen(context, builder, sig, args):
+        bits = sig.return_type.bitwidth
+        mantissa, bias = (23, 127) if bits == 32 else (52, 1023)
+        kind, item = ir.IntType(bits), context.get_value_type(sig.return_type)
+        name = f"llvm.fptosi.sat.i{bits}.f{bits}"  # NaN becomes 0
+        fn = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [item]), name)
+        power = builder.add(builder.call(fn, [args[0]]), kind(bias))
+        return builder.bitcast(builder.shl(power, kind(mantissa)), item)
+
+    return n(n), codegen
 
 
 @intrinsic

@@ -4,20 +4,21 @@ A solver step has two forms with equal bits:
 
 *_rows   takes summed gradients (a SparseRowGradient), so that transforms can run before it;
 *_bag    sums a block of rows itself and steps it at once, so that the summed gradients never
-         leave the first-level cache.
+         leave the first-level cache; threads share the rows by taking some from `todo` at a time.
 
 ``values[u - first]`` is the gradient of row ``ids[u]``. `keep` multiplies the row before the step:
-1 - rate * weight_decay.
+1 - rate * weight_decay. Numbers come as float64 and are used in the dtype of the table.
 """
 
 import numpy as np
 from numba import njit
 
-from ._lines import add1, add4, prefetch_write, set1
+from ._lines import add1, add4, prefetch_write, set1, take
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 AHEAD = 8  # read-ahead in touched rows
 BLOCK = 32  # rows that are summed before they are stepped
+CLAIM = 256  # touched rows that a thread takes at a time
 U = np.uint64
 LOW = np.uint64(0xFFFFFFFF)
 
@@ -47,8 +48,20 @@ def sum_rows(starts, keys, coef, d_pooled, first, lo, hi, values):
 
 
 @njit(**OPTIONS)
+def sum_groups(starts, keys, coef, d_pooled, todo, values):
+    """Write values[u] = the sum over touched row u, as long as `todo` has rows left."""
+    m = values.shape[0]
+    lo = take(todo, CLAIM)
+    while lo < m:
+        sum_rows(starts, keys, coef, d_pooled, 0, lo, min(lo + CLAIM, m), values)
+        lo = take(todo, CLAIM)
+
+
+@njit(**OPTIONS)
 def sgd_rows(ids, values, first, lo, hi, table, keep, lr):
     """Step w = keep w - lr g."""
+    kind = table.dtype.type
+    keep, lr = kind(keep), kind(lr)
     width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
     for u in range(lo, hi):
         ahead = ids[min(u + AHEAD, last)]
@@ -60,17 +73,22 @@ def sgd_rows(ids, values, first, lo, hi, table, keep, lr):
 
 
 @njit(**OPTIONS)
-def sgd_bag(ids, starts, keys, coef, d_pooled, lo, hi, block, table, keep, lr):
+def sgd_bag(ids, starts, keys, coef, d_pooled, todo, block, table, keep, lr):
     """Sum and step, block by block."""
-    for s in range(lo, hi, BLOCK):
-        e = min(s + BLOCK, hi)
-        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
-        sgd_rows(ids, block, s, s, e, table, keep, lr)
+    lo = take(todo, CLAIM)
+    while lo < ids.shape[0]:
+        for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
+            e = min(s + BLOCK, ids.shape[0])
+            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sgd_rows(ids, block, s, s, e, table, keep, lr)
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)
 def adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps):
     """Step s += g^2, w = keep w - lr g / (sqrt(s) + eps)."""
+    kind = table.dtype.type
+    keep, lr, eps = kind(keep), kind(lr), kind(eps)
     width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
     for u in range(lo, hi):
         ahead = ids[min(u + AHEAD, last)]
@@ -88,17 +106,22 @@ def adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps):
 
 
 @njit(**OPTIONS)
-def adagrad_bag(ids, starts, keys, coef, d_pooled, lo, hi, block, table, sum_sq, keep, lr, eps):
+def adagrad_bag(ids, starts, keys, coef, d_pooled, todo, block, table, sum_sq, keep, lr, eps):
     """Sum and step, block by block."""
-    for s in range(lo, hi, BLOCK):
-        e = min(s + BLOCK, hi)
-        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
-        adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps)
+    lo = take(todo, CLAIM)
+    while lo < ids.shape[0]:
+        for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
+            e = min(s + BLOCK, ids.shape[0])
+            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps)
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)
 def rowwise_adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps, share):
     """Step s += mean(g^2), w = keep w - lr / (sqrt(s) + eps) g; one s a row, share = 1 / d."""
+    kind = table.dtype.type
+    keep, lr, eps, share = kind(keep), kind(lr), kind(eps), kind(share)
     width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
     for u in range(lo, hi):
         ahead = ids[min(u + AHEAD, last)]
@@ -107,11 +130,13 @@ def rowwise_adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, ep
             prefetch_write(table, ahead, k)
         j, o = U(ids[u]), U(u - first)
         a = b = c = d = lr * 0
-        for k in range(0, width, 4):  # rows are padded with zeros to whole lines
+        for k in range(0, width - 3, 4):
             a += values[o, k] * values[o, k]
             b += values[o, k + 1] * values[o, k + 1]
             c += values[o, k + 2] * values[o, k + 2]
             d += values[o, k + 3] * values[o, k + 3]
+        for k in range(width - width % 4, width):  # only rows of the head are not padded
+            a += values[o, k] * values[o, k]
         s = sum_sq[j, 0] + ((a + b) + (c + d)) * share
         sum_sq[j, 0] = s
         root = np.sqrt(s) + eps
@@ -122,13 +147,16 @@ def rowwise_adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, ep
 
 @njit(**OPTIONS)
 def rowwise_adagrad_bag(
-    ids, starts, keys, coef, d_pooled, lo, hi, block, table, sum_sq, keep, lr, eps, share
+    ids, starts, keys, coef, d_pooled, todo, block, table, sum_sq, keep, lr, eps, share
 ):
     """Sum and step, block by block."""
-    for s in range(lo, hi, BLOCK):
-        e = min(s + BLOCK, hi)
-        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
-        rowwise_adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps, share)
+    lo = take(todo, CLAIM)
+    while lo < ids.shape[0]:
+        for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
+            e = min(s + BLOCK, ids.shape[0])
+            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            rowwise_adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps, share)
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)
@@ -139,6 +167,8 @@ def lazy_adam_rows(
 
     size = lr * corr[n - 1] at the n-th step of the row; the last entry serves all later steps.
     """
+    kind = table.dtype.type
+    keep, b1, c1, b2, c2, eps = kind(keep), kind(b1), kind(c1), kind(b2), kind(c2), kind(eps)
     width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
     longest = corr.shape[0]
     for u in range(lo, hi):
@@ -151,7 +181,7 @@ def lazy_adam_rows(
         j, o = U(ids[u]), U(u - first)
         n = n_steps[j, 0]
         n_steps[j, 0] = n + 1
-        size = lr * corr[U(min(n, longest - 1))]
+        size = kind(lr * corr[U(min(n, longest - 1))])
         for k in range(width):
             g = values[o, k]
             a = b1 * m[j, k] + c1 * g
@@ -165,21 +195,27 @@ def lazy_adam_rows(
 
 @njit(**OPTIONS)
 def lazy_adam_bag(
-    ids, starts, keys, coef, d_pooled, lo, hi, block,
+    ids, starts, keys, coef, d_pooled, todo, block,
     table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps,
 ):  # fmt: skip
     """Sum and step, block by block."""
-    for s in range(lo, hi, BLOCK):
-        e = min(s + BLOCK, hi)
-        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
-        lazy_adam_rows(
-            ids, block, s, s, e, table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps
-        )
+    lo = take(todo, CLAIM)
+    while lo < ids.shape[0]:
+        for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
+            e = min(s + BLOCK, ids.shape[0])
+            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            lazy_adam_rows(
+                ids, block, s, s, e, table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps
+            )
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)
 def adam_rows(ids, values, first, lo, hi, table, m, v, keep, size, b1, c1, b2, c2, eps):
     """`lazy_adam_rows` with one size for all rows."""
+    kind = table.dtype.type
+    keep, size, b1 = kind(keep), kind(size), kind(b1)
+    c1, b2, c2, eps = kind(c1), kind(b2), kind(c2), kind(eps)
     width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
     for u in range(lo, hi):
         ahead = ids[min(u + AHEAD, last)]
@@ -201,19 +237,24 @@ def adam_rows(ids, values, first, lo, hi, table, m, v, keep, size, b1, c1, b2, c
 
 @njit(**OPTIONS)
 def adam_bag(
-    ids, starts, keys, coef, d_pooled, lo, hi, block,
+    ids, starts, keys, coef, d_pooled, todo, block,
     table, m, v, keep, size, b1, c1, b2, c2, eps,
 ):  # fmt: skip
     """Sum and step, block by block."""
-    for s in range(lo, hi, BLOCK):
-        e = min(s + BLOCK, hi)
-        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
-        adam_rows(ids, block, s, s, e, table, m, v, keep, size, b1, c1, b2, c2, eps)
+    lo = take(todo, CLAIM)
+    while lo < ids.shape[0]:
+        for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
+            e = min(s + BLOCK, ids.shape[0])
+            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            adam_rows(ids, block, s, s, e, table, m, v, keep, size, b1, c1, b2, c2, eps)
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)
 def momentum_rows(ids, values, first, lo, hi, table, velocity, keep, lr, mu, a, b):
     """Step u = mu u + g, w = keep w - lr (a g + b u)."""
+    kind = table.dtype.type
+    keep, lr, mu, a, b = kind(keep), kind(lr), kind(mu), kind(a), kind(b)
     width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
     for u in range(lo, hi):
         ahead = ids[min(u + AHEAD, last)]
@@ -230,18 +271,23 @@ def momentum_rows(ids, values, first, lo, hi, table, velocity, keep, lr, mu, a, 
 
 @njit(**OPTIONS)
 def momentum_bag(
-    ids, starts, keys, coef, d_pooled, lo, hi, block, table, velocity, keep, lr, mu, a, b
+    ids, starts, keys, coef, d_pooled, todo, block, table, velocity, keep, lr, mu, a, b
 ):
     """Sum and step, block by block."""
-    for s in range(lo, hi, BLOCK):
-        e = min(s + BLOCK, hi)
-        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
-        momentum_rows(ids, block, s, s, e, table, velocity, keep, lr, mu, a, b)
+    lo = take(todo, CLAIM)
+    while lo < ids.shape[0]:
+        for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
+            e = min(s + BLOCK, ids.shape[0])
+            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            momentum_rows(ids, block, s, s, e, table, velocity, keep, lr, mu, a, b)
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)
 def ftrl_rows(ids, values, first, lo, hi, table, z, n, lr, beta, l1, l2):
     """Step n += g^2, z += g - (sqrt(n') - sqrt(n)) / lr w; w solves for z, see `FTRL`."""
+    kind = table.dtype.type
+    lr, beta, l1, l2 = kind(lr), kind(beta), kind(l1), kind(l2)
     width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
     for u in range(lo, hi):
         ahead = ids[min(u + AHEAD, last)]
@@ -264,12 +310,15 @@ def ftrl_rows(ids, values, first, lo, hi, table, z, n, lr, beta, l1, l2):
 
 
 @njit(**OPTIONS)
-def ftrl_bag(ids, starts, keys, coef, d_pooled, lo, hi, block, table, z, n, lr, beta, l1, l2):
+def ftrl_bag(ids, starts, keys, coef, d_pooled, todo, block, table, z, n, lr, beta, l1, l2):
     """Sum and step, block by block."""
-    for s in range(lo, hi, BLOCK):
-        e = min(s + BLOCK, hi)
-        sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
-        ftrl_rows(ids, block, s, s, e, table, z, n, lr, beta, l1, l2)
+    lo = take(todo, CLAIM)
+    while lo < ids.shape[0]:
+        for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
+            e = min(s + BLOCK, ids.shape[0])
+            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            ftrl_rows(ids, block, s, s, e, table, z, n, lr, beta, l1, l2)
+        lo = take(todo, CLAIM)
 
 
 @njit(**OPTIONS)
@@ -289,26 +338,7 @@ def limit_rows(ids, lo, hi, table, bound):
 @njit(**OPTIONS)
 def count_rows(ids, lo, hi, counts):
     """Add one to counts[ids[u], 0], lo <= u < hi."""
+    last = ids.shape[0] - 1
     for u in range(lo, hi):
+        prefetch_write(counts, ids[min(u + 2 * AHEAD, last)], 0)
         counts[U(ids[u]), 0] += 1
-
-
-@njit(**OPTIONS)
-def split_rows(starts, m, shares, row_cost, out):
-    """Cut touched rows into shares of equal cost = occurrences + row_cost * rows.
-
-    `out` has shares + 1 places.
-    """
-    total = starts[m] + row_cost * m
-    out[0] = 0
-    for t in range(1, shares):
-        goal = total * t // shares
-        lo, hi = out[t - 1], np.int64(m)
-        while lo < hi:
-            mid = (lo + hi) >> 1
-            if starts[mid] + row_cost * mid < goal:
-                lo = mid + 1
-            else:
-                hi = mid
-        out[t] = lo
-    out[shares] = m

@@ -1,0 +1,181 @@
+"""Losses, and a linear head of few outputs: forward, loss and back.
+
+Raw predictions are class-major. `weight` has one number a row of the batch, `total` is their sum;
+the value of a batch is summed in float64 in a fixed order. `linear_*` runs the three stages in one.
+"""
+
+import numpy as np
+from numba import njit
+
+from ._lines import add1, add4, dot, set1, two_to_the
+
+OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
+U = np.uint64
+LOWEST = (-87.0, -708.0)  # exponents whose power is still a normal number: float32, float64
+
+
+@njit(**OPTIONS)
+def _exp(z, like):
+    """exp(z) for z <= 0, 0 where that is no normal number: arithmetic that becomes vector code.
+
+    z = n log 2 + r with a whole n; exp(r) is its Taylor series, |r| < 0.35. `like` is an array of
+    the dtype of z.
+    """
+    kind = like.dtype.type
+    lowest = kind(LOWEST[like.itemsize // 8])
+    x = lowest if z < lowest else z
+    n = np.floor(x * kind(1.4426950408889634) + kind(0.5))
+    r = x - n * kind(0.693359375) - n * kind(-2.121944400546905827679e-4)
+    y = kind(1 / 479001600)
+    y = y * r + kind(1 / 39916800)
+    y = y * r + kind(1 / 3628800)
+    y = y * r + kind(1 / 362880)
+    y = y * r + kind(1 / 40320)
+    y = y * r + kind(1 / 5040)
+    y = y * r + kind(1 / 720)
+    y = y * r + kind(1 / 120)
+    y = y * r + kind(1 / 24)
+    y = y * r + kind(1 / 6)
+    y = y * r + kind(0.5)
+    y = y * r + kind(1)
+    y = y * r + kind(1)
+    return kind(0) if z < lowest else y * two_to_the(n)
+
+
+@njit(**OPTIONS)
+def log_loss(target, raw, weight, total, slope):
+    """Write the gradient of log(1 + exp(z)) - y z; return the weighted mean loss."""
+    kind, value = raw.dtype.type, 0.0
+    zero, one = kind(0), kind(1)
+    for k in range(raw.shape[0]):
+        for i in range(raw.shape[1]):
+            slope[k, i] = _exp(-abs(raw[k, i]), raw)
+        for i in range(raw.shape[1]):
+            z, y, small = raw[k, i], target[k, i], slope[k, i]
+            loss = (z if z > zero else zero) + np.log1p(small) - y * z
+            value += np.float64(loss) * weight[i]
+            chance = (one if z >= zero else small) / (one + small)
+            slope[k, i] = (chance - y) * kind(weight[i] / total)
+    return value / total
+
+
+@njit(**OPTIONS)
+def softmax(target, raw, weight, total, slope):
+    """Write the gradient of log(sum exp z) - z[y]; return the weighted mean loss."""
+    (n_classes, b), kind, value = raw.shape, raw.dtype.type, 0.0
+    top, sums = raw[0].copy(), np.zeros(b, raw.dtype)
+    for k in range(1, n_classes):
+        for i in range(b):
+            z = raw[k, i]
+            top[i] = z if z > top[i] else top[i]
+    for k in range(n_classes):
+        for i in range(b):
+            y = _exp(raw[k, i] - top[i], raw)
+            slope[k, i] = y
+            sums[i] += y
+    for i in range(b):
+        picked = raw[U(target[i]), i] - top[i]
+        value += np.float64(np.log(sums[i]) - picked) * weight[i]
+        top[i] = kind(weight[i] / total)
+        sums[i] = top[i] / sums[i]
+    for k in range(n_classes):
+        for i in range(b):
+            slope[k, i] *= sums[i]
+    for i in range(b):
+        slope[U(target[i]), i] -= top[i]
+    return value / total
+
+
+@njit(**OPTIONS)
+def _widen(coef, rows):
+    """Write rows of `coef` into rows that are padded with zeros to whole lines."""
+    for c in range(coef.shape[0]):
+        for k in range(rows.shape[1]):
+            rows[c, k] = coef[c, k] if k < coef.shape[1] else 0
+
+
+@njit(**OPTIONS)
+def linear(pooled, coef, intercept, rows, raw):
+    """Write raw[c, i] = coef[c] . pooled[i] + intercept[c]; `rows` is work space."""
+    _widen(coef, rows)
+    for i in range(pooled.shape[0]):
+        for c in range(coef.shape[0]):
+            raw[c, i] = dot(rows, U(c), pooled, U(i), pooled.shape[1]) + intercept[c, 0]
+
+
+@njit(**OPTIONS)
+def _sum(array, c):
+    """Sum array[c] by eight running sums: the gradient of an intercept is often a small rest."""
+    n, zero = array.shape[1], array.dtype.type(0)
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
+    for i in range(0, n - 7, 8):
+        s0 += array[c, i]
+        s1 += array[c, i + 1]
+        s2 += array[c, i + 2]
+        s3 += array[c, i + 3]
+        s4 += array[c, i + 4]
+        s5 += array[c, i + 5]
+        s6 += array[c, i + 6]
+        s7 += array[c, i + 7]
+    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    for i in range(n - n % 8, n):
+        total += array[c, i]
+    return total
+
+
+@njit(**OPTIONS)
+def linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_pooled):
+    """Write d_pooled[i] = scale[i] * sum_c d_raw[c, i] coef[c] and the gradients of the head.
+
+    `rows` is work space of one padded row an output.
+    """
+    (n_outputs, d), b, width = coef.shape, d_raw.shape[1], pooled.shape[1]
+    line = 64 // pooled.itemsize
+    for c in range(n_outputs):
+        i = 0
+        for k in range(width):
+            rows[c, k] = 0
+        while i + 4 <= b:
+            x0, x1, x2, x3 = d_raw[c, i], d_raw[c, i + 1], d_raw[c, i + 2], d_raw[c, i + 3]
+            i0, i1, i2, i3 = U(i), U(i + 1), U(i + 2), U(i + 3)
+            for k in range(0, width, line):
+                add4(rows, c, pooled, i0, i1, i2, i3, x0, x1, x2, x3, k)
+            i += 4
+        while i < b:
+            for k in range(0, width, line):
+                add1(rows, c, pooled, U(i), d_raw[c, i], k)
+            i += 1
+        g_intercept[c, 0] = _sum(d_raw, c)
+        for k in range(d):
+            g_coef[c, k] = rows[c, k]
+    _widen(coef, rows)
+    for i in range(b):
+        for k in range(0, width, line):
+            set1(d_pooled, i, rows, U(0), d_raw[0, i] * scale[i], k)
+        for c in range(1, n_outputs):
+            for k in range(0, width, line):
+                add1(d_pooled, i, rows, U(c), d_raw[c, i] * scale[i], k)
+
+
+@njit(**OPTIONS)
+def linear_log_loss(
+    pooled, coef, intercept, target, weight, total, scale, rows, raw, d_raw, g_coef, g_intercept,
+    d_pooled,
+):  # fmt: skip
+    """Run `linear`, `log_loss` and `linear_backward`; return the weighted mean loss."""
+    linear(pooled, coef, intercept, rows, raw)
+    value = log_loss(target, raw, weight, total, d_raw)
+    linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_pooled)
+    return value
+
+
+@njit(**OPTIONS)
+def linear_softmax(
+    pooled, coef, intercept, target, weight, total, scale, rows, raw, d_raw, g_coef, g_intercept,
+    d_pooled,
+):  # fmt: skip
+    """Run `linear`, `softmax` and `linear_backward`; return the weighted mean loss."""
+    linear(pooled, coef, intercept, rows, raw)
+    value = softmax(target, raw, weight, total, d_raw)
+    linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_pooled)
+    return value

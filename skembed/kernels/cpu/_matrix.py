@@ -1,0 +1,82 @@
+"""Operations on the user's matrix, before and beside training."""
+
+import numpy as np
+
+from .._backend import Backend
+from . import _bag, _columns
+
+CHUNK = 2_000_000  # stored values a kernel call may walk, so that Ctrl-C is heard
+
+
+class MatrixKernels(Backend):
+    """Numba kernels for what happens once a fit or a prediction."""
+
+    @staticmethod
+    def _chunks(indptr):
+        """Row ranges of at most `CHUNK` stored values (or one row)."""
+        n, lo = len(indptr) - 1, 0
+        while lo < n:
+            hi = int(np.searchsorted(indptr, indptr[lo] + CHUNK, side="right")) - 1
+            hi = min(max(hi, lo + 1), n)
+            yield lo, hi
+            lo = hi
+
+    def scan(self, indptr, indices):
+        """Return the smallest and largest index and whether every row strictly increases."""
+        parts = [_columns.scan_indices(indptr, indices, *c) for c in self._chunks(indptr)]
+        least, most, ordered = zip(*parts, strict=True) if parts else ((0,), (-1,), (True,))
+        return min(least), max(most), all(ordered)
+
+    def count(self, indptr, indices, data, rows, n_features):
+        """Return the columns with a value other than zero in `rows`, ascending, and how often."""
+        if n_features > max(1 << 22, 4 * int(indptr[-1])):  # sorting beats an array of all columns
+            return super().count(indptr, indices, data, rows, n_features)
+        counts = np.zeros(n_features, np.int32)
+        step = max(1, CHUNK * len(rows) // max(1, int(indptr[-1])))
+        for lo in range(0, len(rows), step):
+            hi = min(lo + step, len(rows))
+            _columns.count_columns(indptr, indices, data, rows, lo, hi, counts)
+        columns = np.flatnonzero(counts)
+        return columns, counts[columns]
+
+    def map_columns(self, indptr, indices, data, index):
+        """Return (indptr, table rows, data) with only the values whose feature has a row."""
+        table_rows, ends = np.empty(int(indptr[-1]), np.int32), np.zeros_like(indptr)
+        if index.direct is not None:
+            kernel, look_up = _columns.map_direct, (index.direct,)
+        else:
+            kernel, look_up = _columns.map_sorted, (index.columns, index.rows)
+        for lo, hi in self._chunks(indptr):
+            kernel(indptr, indices, data, lo, hi, *look_up, table_rows, ends)
+        np.cumsum(ends, out=ends)
+        if ends[-1] == len(table_rows):
+            return indptr, table_rows, data
+        kept_rows, kept = np.empty(ends[-1], np.int32), np.empty(ends[-1], data.dtype)
+        for lo, hi in self._chunks(indptr):
+            _columns.compact(indptr, table_rows, data, lo, hi, ends, kept_rows, kept)
+        return ends, kept_rows, kept
+
+    def scale(self, indptr, data, pooling):
+        """Return one pooling factor a row: "sum" 1, "mean" 1 / sum |x|, "sqrtn" 1 / ||x||."""
+        out = np.ones(len(indptr) - 1, data.dtype)
+        kernel = {"mean": _bag.mean_scale, "sqrtn": _bag.sqrtn_scale}.get(pooling)
+        if kernel is not None:
+            for lo, hi in self._chunks(indptr):
+                kernel(indptr, data, lo, hi, out)
+        return out
+
+    def hash_rows(self, indptr, indices, data, seed):
+        """Return a hash of (seed, columns and values other than zero) for each row, uint64."""
+        out = np.empty(len(indptr) - 1, np.uint64)
+        bits = data.view(np.uint64 if data.itemsize == 8 else np.uint32)
+        sign = np.uint64(1 << (8 * data.itemsize - 1))  # the bits of minus zero
+        for lo, hi in self._chunks(indptr):
+            _columns.hash_rows(indptr, indices, bits, sign, lo, hi, seed, out)
+        return out
+
+    def start_uniform(self, seed, columns, limit, d, out):
+        """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
+        step = max(1, CHUNK // d)
+        for lo in range(0, len(columns), step):
+            hi = min(lo + step, len(columns))
+            _columns.start_uniform(seed, columns, lo, hi, limit, d, out)
