@@ -110,7 +110,7 @@ class CPUBackend(MatrixKernels):
         return [(n * t // jobs, n * (t + 1) // jobs) for t in range(jobs)]
 
     def _chunk(self, n, jobs):
-        """Rows of a batch that a thread takes at a time: several times, as not all start at once."""
+        """Rows of a batch that a thread takes at a time, so that a late one finds fewer left."""
         return n if jobs == 1 else max(16, n // (8 * jobs))
 
     @staticmethod

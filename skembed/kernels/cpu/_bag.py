@@ -1,8 +1,8 @@
 """Pooled forward gather over bags of rows, and the pooling factors.
 
-Every kernel works on a range, or claims ranges, so that threads can share a batch. The order of
-additions depends on the data alone. A view per row (table[j]) would cost reference counting, a signed j a wrap-around
-test: kernels use array, unsigned j, k.
+Every kernel works on a range, or takes ranges, so that threads can share a batch. The order of
+additions depends on the data alone. A view per row (table[j]) would cost reference counting, a
+signed j a wrap-around test: kernels use array, unsigned j, k.
 """
 
 import numpy as np

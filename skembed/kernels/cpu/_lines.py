@@ -63,7 +63,7 @@ def prefetch_item(typingctx, array, i):
 
 @intrinsic
 def take(typingctx, todo, n):
-    """Add n to todo[0] and return what it was before: threads share work by claiming parts of it."""
+    """Add n to todo[0] and return what it was: threads share work by taking parts of it."""
 
     def codegen(context, builder, sig, args):
         array = context.make_array(sig.args[0])(context, builder, args[0])
