@@ -5,11 +5,12 @@ from ._features import FeatureIndex
 from ._registry import Registry
 from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
-from ._table import ParamTable, RowArray, padded_width
+from ._table import LINE, ParamTable, RowArray, padded_width
 
 __all__ = [
     "GOLDEN",
     "HEAD",
+    "LINE",
     "NEGATIVES",
     "SHUFFLE",
     "SPLIT",

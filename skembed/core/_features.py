@@ -6,6 +6,16 @@ DIRECT_COLUMNS = 1 << 22  # up to here a map over all columns costs at most 16 M
 NO_ROW = np.int32(-1)
 
 
+def _hot_first(free, counts):
+    """Return the places where `free` holds, those of larger counts first, to a factor of two.
+
+    Rows that are read often then share pages and cache lines.
+    """
+    at = np.flatnonzero(free)
+    scarcity = 64 - np.log2(counts[at] + 1).astype(np.uint8)  # one byte: sorted in linear time
+    return at[np.argsort(scarcity, kind="stable")]
+
+
 class FeatureIndex:
     """The features that were seen, how often, and which row of the table belongs to each.
 
@@ -64,7 +74,8 @@ class FeatureIndex:
         -------
         index : FeatureIndex
             The new index. Old trainable rows keep their place, old frozen rows move up by the
-            number of new trainable rows.
+            number of new trainable rows. Among the new ones, features that occur much more often
+            come first.
         """
         every = np.concatenate([self.columns, columns]).astype(np.int64, copy=False)
         every.sort(kind="stable")  # merges the two runs
@@ -84,7 +95,7 @@ class FeatureIndex:
         free = new & ~fixed
         n_trainable = self.n_trainable + int(free.sum())
         rows[rows >= self.n_trainable] += n_trainable - self.n_trainable
-        rows[free] = np.arange(self.n_trainable, n_trainable)
+        rows[_hot_first(free, total)] = np.arange(self.n_trainable, n_trainable)
         n_rows = n_trainable + self.n_rows - self.n_trainable
         rows[fixed] = np.arange(n_rows, n_rows + int(fixed.sum()))
         index = FeatureIndex.__new__(FeatureIndex)

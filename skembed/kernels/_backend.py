@@ -1,14 +1,20 @@
 """The operations that a backend offers, each with a plain array-code default.
 
 A backend owns threads and work space: what `forward_and_group` and `bag_backward` return is valid
-until the next batch. Indices must have passed the input scan.
+until the next batch. Indices must have passed the input scan. What a prediction needs (`scan`,
+`map_columns`, `scale`, `forward`, `linear`) gives the bits of the kernels: `get_backend` hands few
+rows to the array code, which has nothing to compile or load.
 """
 
 from itertools import pairwise
 
 import numpy as np
 
-from skembed.core import GOLDEN, Groups, hashed_uniform, mix
+from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
+
+from ._blas import single_blas
+
+FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 
 
 class Backend:
@@ -34,19 +40,22 @@ class Backend:
         """End the threads."""
 
     def __enter__(self):
+        self._blas = single_blas()  # bits must not depend on the number of BLAS threads
+        self._blas.__enter__()
         return self
 
     def __exit__(self, *exc):
+        self._blas.__exit__(*exc)
         self.close()
 
     # ---------------------------------------------------------------- the user's matrix
     def scan(self, indptr, indices):
         """Return the smallest and largest index and whether every row strictly increases."""
         indices = indices[: indptr[-1]]
-        inside = np.ones(len(indices), bool)
-        inside[indptr[:-1][indptr[:-1] < len(indices)]] = False
-        ordered = bool((np.diff(indices.astype(np.int64))[inside[1:]] > 0).all())
-        return int(indices.min(initial=0)), int(indices.max(initial=-1)), ordered
+        rising = indices[1:] > indices[:-1]
+        borders = indptr[1:-1]
+        rising[borders[(borders > 0) & (borders < len(indices))] - 1] = True
+        return int(indices.min(initial=0)), int(indices.max(initial=-1)), bool(rising.all())
 
     def count(self, indptr, indices, data, rows, n_features):
         """Return the columns with a value other than zero in `rows`, ascending, and how often."""
@@ -72,12 +81,15 @@ class Backend:
             nothing is left out.
         """
         nnz = indptr[-1]
-        table_rows = np.full(nnz, -1, np.int32)
-        if len(index.columns):
-            at = np.searchsorted(index.columns, indices[:nnz]).clip(max=len(index.columns) - 1)
-            known = (index.columns[at] == indices[:nnz]) & (data[:nnz] != 0)
+        if index.direct is not None:
+            table_rows = index.direct[indices[:nnz]]
+        else:
+            at = np.searchsorted(index.columns, indices[:nnz])
+            known = at < len(index.columns)
+            known[known] = index.columns[at[known]] == indices[:nnz][known]
+            table_rows = np.full(nnz, -1, np.int32)
             table_rows[known] = index.rows[at[known]]
-        keep = table_rows >= 0
+        keep = (table_rows >= 0) & (data[:nnz] != 0)
         if keep.all():
             return indptr, table_rows, data
         before = np.concatenate([[0], np.cumsum(keep)])
@@ -99,7 +111,9 @@ class Backend:
             largest = np.zeros(n)
             np.maximum.at(largest, owner, x)
             share = np.divide(x, largest[owner], out=np.zeros(nnz), where=x > 0)
-            norm = largest * np.sqrt(np.bincount(owner, share**2, n))
+            root = np.sqrt(np.bincount(owner, share**2, n))
+            inverse = np.divide(1, largest, out=np.zeros(n), where=largest > 0)
+            return np.divide(inverse, root, out=inverse, where=largest > 0).astype(data.dtype)
         return np.divide(1, norm, out=np.zeros(n), where=norm > 0).astype(data.dtype)
 
     def hash_rows(self, indptr, indices, data, seed):
@@ -130,9 +144,14 @@ class Backend:
 
     def forward(self, batch, table):
         """Return the pooled rows of a batch, shape (b, width)."""
-        at, source = self._occurrences(batch)
-        out = np.zeros((len(batch.rows), table.shape[1]), table.dtype)
-        np.add.at(out, source, batch.data[at, None] * table[batch.indices[at]])
+        out = np.empty((len(batch.rows), table.shape[1]), table.dtype)
+        for i, r in enumerate(batch.rows.tolist()):
+            s, e = batch.indptr[[r, r + 1]].tolist()
+            x = batch.data[s:e, None] * table[batch.indices[s:e]]
+            whole = len(x) // 4 * 4  # kernels add up four at a time, then the rest one by one
+            x[: whole // 4] = (x[:whole:4] + x[1:whole:4]) + (x[2:whole:4] + x[3:whole:4])
+            x[whole // 4 : whole // 4 + len(x) - whole] = x[whole:].copy()
+            out[i] = np.add.reduce(x[: whole // 4 + len(x) - whole], axis=0, initial=0)
         out *= batch.scale[:, None]
         return out
 
@@ -163,7 +182,19 @@ class Backend:
 
     def linear(self, pooled, coef, intercept):
         """Return raw predictions coef @ pooled.T + intercept, shape (n_outputs, b)."""
-        raw = coef @ pooled[:, : coef.shape[1]].T
+        if len(coef) > FEW_OUTPUTS:
+            raw = coef @ pooled[:, : coef.shape[1]].T
+        else:
+            raw = np.empty((len(coef), len(pooled)), coef.dtype)
+            for c, row in enumerate(coef):
+                x = np.zeros_like(pooled)
+                np.multiply(row, pooled[:, : len(row)], out=x[:, : len(row)])
+                x = x.reshape(len(x), -1, LINE // x.itemsize)  # kernels add up line by line,
+                x = np.add.reduce(x, axis=1, initial=0)
+                while x.shape[1] > 1:  # then the halves of the line
+                    half = x.shape[1] // 2
+                    x = x[:, :half] + x[:, half:]
+                raw[c] = x[:, 0]
         raw += intercept
         return raw
 

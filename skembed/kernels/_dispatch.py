@@ -1,19 +1,25 @@
 """Choose the machine that runs the kernels."""
 
+from ._backend import Backend
 from .cpu import CPUBackend
 
+FEW_VALUES = 256  # that array code gets through before kernels are loaded
 
-def get_backend(n_jobs=1):
+
+def get_backend(n_jobs=1, *, work=None):
     """Return a backend that runs on the CPU.
 
     Parameters
     ----------
     n_jobs : int
         Number of threads; results do not depend on it.
+    work : int or None
+        Stored values to predict from. A few go to array code, which gives the same bits and has
+        nothing to compile or load.
 
     Returns
     -------
     Backend
         A fresh backend with its own threads and work space. Close it.
     """
-    return CPUBackend(n_jobs)
+    return Backend() if work is not None and work <= FEW_VALUES else CPUBackend(n_jobs)

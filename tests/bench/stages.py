@@ -31,9 +31,7 @@ SHAPES = {
 }
 STAGES = {  # object of the line, method
     "forward + group": ("backend", "forward_and_group"),
-    "head": ("model", "forward"),
-    "loss": ("loss", "evaluate"),
-    "head back": ("model", "backward"),
+    "head + loss": ("backend", "linear_loss"),
     "sum + step": ("backend", "update_rows"),
     "dense step": ("solver", "step_dense"),
     "counts": ("backend", "count_updates"),
@@ -96,15 +94,13 @@ def profile(problem, state, data, jobs, rounds):
     with get_backend(jobs) as backend:
         backend.prepare(data.indices, state.params["table"].n_trainable)
         epoch(problem, state, data, backend)  # compile, touch
-        parts = {"model": problem.model, "loss": problem.loss, "solver": problem.solver}
-        clocked = {name: Clocked(part, methods[name], spent) for name, part in parts.items()}
         fields = {name: getattr(problem, name) for name in problem.__slots__}
-        watched = FitProblem(**{**fields, **clocked})
+        solver = Clocked(problem.solver, methods["solver"], spent)
+        watched = FitProblem(**{**fields, "solver": solver})
         for _ in range(rounds):
             found["all"].append(epoch(problem, state, data, backend))
             spent.clear()
             whole = epoch(watched, state, data, Clocked(backend, methods["backend"], spent))
-            spent["head"] -= spent["forward + group"]
             spent["rest"] = whole - sum(spent.values())
             for stage, seconds in spent.items():
                 found[stage].append(seconds)

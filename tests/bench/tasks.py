@@ -37,6 +37,7 @@ def text(
     pair = np.unique(row * n_columns + word)  # a word counts once
     row, word = np.divmod(pair, n_columns)
     column = rng.permutation(n_columns)[word]  # as hashing would spread them
+    row, column = np.divmod(np.sort(row * n_columns + column), n_columns)
     return _parts(row, column, y, n_train, n_columns)
 
 

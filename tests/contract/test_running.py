@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 from fitted import ESTIMATORS, learned, predictions, small_data
 from skembed import EmbeddingBagClassifier
-from skembed.kernels.cpu import _backend
+from skembed.kernels.cpu import _matrix
 from skembed.solvers import SGD, SOLVERS, LazyAdam
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -115,14 +115,14 @@ def test_interrupted_partial_fit_keeps_its_batches_and_goes_on(ctrl_c, first):
 @pytest.fixture
 def threads_run(monkeypatch):
     """Wake the threads for batches of any size; list the number of shares of each hand-over."""
-    shares, run = [], _backend.Team.run
+    shares, run = [], _matrix.Team.run
 
     def counted(team, fn, parts):
         shares.append(len(parts))
         return run(team, fn, parts)
 
-    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
-    monkeypatch.setattr(_backend.Team, "run", counted)
+    monkeypatch.setattr(_matrix, "MIN_SHARE", 1)
+    monkeypatch.setattr(_matrix.Team, "run", counted)
     return shares
 
 
@@ -173,14 +173,14 @@ def test_no_thread_is_left(threads_run, monkeypatch):
     clf.fit(X, y).partial_fit(X, y).predict(X)
     assert max(threads_run) == 4
     assert threading.active_count() == before
-    work = _backend._bag.bag_forward
+    work = _matrix._bag.bag_forward
 
     def fails_elsewhere(*args):
         if threading.current_thread() is not threading.main_thread():
             raise OSError("a worker failed")
         return work(*args)
 
-    monkeypatch.setattr(_backend._bag, "bag_forward", fails_elsewhere)
+    monkeypatch.setattr(_matrix._bag, "bag_forward", fails_elsewhere)
     model = learned(clf)
     for method in (clf.fit, lambda X, y: clf.predict(X)):
         with pytest.raises(OSError, match="a worker failed"):
@@ -194,8 +194,8 @@ FORK = """
 import multiprocessing
 from fitted import learned, small_data
 from skembed import EmbeddingBagClassifier
-from skembed.kernels.cpu import _backend
-_backend.MIN_SHARE = 1
+from skembed.kernels.cpu import _matrix
+_matrix.MIN_SHARE = 1
 X, y = small_data()
 def fit():
     clf = EmbeddingBagClassifier(3, max_iter=3, random_state=0, n_jobs=2).fit(X, y)

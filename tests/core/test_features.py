@@ -28,6 +28,13 @@ def test_rows_follow_the_columns_that_occur():
     assert (index.direct >= 0).sum() == 3
 
 
+def test_features_that_occur_often_come_first():
+    index = observe(FeatureIndex(10), [0, 2, 4, 6, 8], [3, 90, 2, 1, 120])
+    assert rows(index) == {0: 2, 2: 0, 4: 3, 6: 4, 8: 1}
+    index = observe(index, [1, 3, 6], [1, 64, 5000])
+    assert rows(index) == {0: 2, 1: 6, 2: 0, 3: 5, 4: 3, 6: 4, 8: 1}, "old rows keep their place"
+
+
 def test_padding_has_no_row_and_rare_features_wait_for_theirs():
     options = dict(min_count=3, padding=np.array([5]))
     index = observe(FeatureIndex(10), [2, 5, 7], [3, 9, 2], **options)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from skembed import EmbeddingBagClassifier
-from skembed.kernels.cpu import _backend
+from skembed.kernels.cpu import _matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -162,7 +162,7 @@ def test_fit_leaves_parameters_and_set_params_takes_effect():
 @pytest.mark.parametrize("always_threads", [False, True])
 def test_same_seed_same_bits_for_any_number_of_threads(monkeypatch, always_threads):
     if always_threads:  # small batches would run in one thread
-        monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+        monkeypatch.setattr(_matrix, "MIN_SHARE", 1)
     r = np.random.RandomState(0)
     X = sp.csr_matrix((r.rand(500, 30) < 0.2).astype(float))
     y = r.randint(0, 3, 500)

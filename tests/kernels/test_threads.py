@@ -5,7 +5,8 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info
 
-from skembed.kernels.cpu._threads import Team, single_blas
+from skembed.kernels._blas import single_blas
+from skembed.kernels.cpu._threads import Team
 
 
 def blas_threads():

@@ -7,7 +7,7 @@ import reference
 from lines import N_OUTPUTS, Line, rough_csr, targets
 from skembed.core import CSRBatch
 from skembed.kernels import Backend, get_backend
-from skembed.kernels.cpu import _backend
+from skembed.kernels.cpu import _matrix
 
 LOSSES = sorted(N_OUTPUTS)
 POOLINGS = ("sum", "mean", "sqrtn")
@@ -32,7 +32,7 @@ def evaluate(line, rows):
 
 @pytest.fixture(params=["array code", 1, 2])
 def backend(request, monkeypatch):
-    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    monkeypatch.setattr(_matrix, "MIN_SHARE", 1)
     if request.param == "array code":
         yield Backend()
     else:

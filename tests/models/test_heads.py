@@ -8,7 +8,7 @@ import reference
 from lines import N_OUTPUTS, Line, rough_csr, targets
 from skembed.core import CSRBatch, Groups, PendingRowGradient, RowArray
 from skembed.kernels import Backend, get_backend
-from skembed.kernels.cpu import _backend
+from skembed.kernels.cpu import _matrix
 
 LOSSES = sorted(N_OUTPUTS)
 PADDING, FROZEN = (2, 6), (1, 4)
@@ -29,7 +29,7 @@ every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 @pytest.fixture(params=["array code", 1, 3])
 def backend(request, monkeypatch):
-    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    monkeypatch.setattr(_matrix, "MIN_SHARE", 1)
     if request.param == "array code":
         yield Backend()
     else:
@@ -254,7 +254,7 @@ def test_padding_is_outside_the_maximum(backend):
 @pytest.mark.parametrize("d", [1, 8, 33])
 @pytest.mark.parametrize("n_rows", [1, 7, 500])
 def test_kernels_of_max_pooling_equal_array_code(dtype, d, n_rows, monkeypatch):
-    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    monkeypatch.setattr(_matrix, "MIN_SHARE", 1)
     rng = np.random.default_rng(d + n_rows)
     X = (rng.random((90, n_rows)) < min(0.4, 8 / n_rows)) * rng.integers(-2, 3, (90, n_rows))
     whole = bags(X, dtype)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from reference import ReferenceSolver
 from skembed.core import CSRBatch, ParamTable, PendingRowGradient, SparseRowGradient
 from skembed.kernels import Backend, get_backend
-from skembed.kernels.cpu import _backend
+from skembed.kernels.cpu import _matrix
 from skembed.solvers import SGD, SOLVERS, AdamW
 from skembed.solvers._lazy_adam import _corrections
 
@@ -106,7 +106,7 @@ def test_kernel_and_rule_equal_the_reference(solver, dtype):
 def test_both_forms_of_the_kernel_give_the_same_bits_on_any_number_of_threads(
     solver, dtype, monkeypatch
 ):
-    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    monkeypatch.setattr(_matrix, "MIN_SHARE", 1)
     rng = np.random.default_rng(2)
     sizes = rng.integers(0, 9, 80)
     indptr = np.concatenate([[0], np.cumsum(sizes)])

@@ -6,7 +6,7 @@ import pytest
 import reference
 from lines import Line, rough_csr, targets
 from skembed.kernels import Backend, get_backend
-from skembed.kernels.cpu import _backend
+from skembed.kernels.cpu import _matrix
 from skembed.solvers import FTRL, SGD, Adagrad, AdamW, LazyAdam, RowwiseAdagrad
 from skembed.training import TrainingDiverged, run_epoch
 
@@ -118,7 +118,7 @@ def test_an_epoch_that_breaks_off_leaves_every_row_up_to_date(solver):
 
 
 def test_bits_do_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(_backend, "MIN_SHARE", 1)
+    monkeypatch.setattr(_matrix, "MIN_SHARE", 1)
     results = set()
     for n_jobs in (1, 2, 3):
         with get_backend(n_jobs) as backend:

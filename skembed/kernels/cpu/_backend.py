@@ -10,13 +10,11 @@ import numpy as np
 
 from skembed.core import Groups, PendingRowGradient, RowArray
 
+from .._backend import FEW_OUTPUTS
 from . import _bag, _catch_up, _group, _head, _rows
 from ._matrix import CHUNK, MatrixKernels
-from ._threads import Team, single_blas
 
-MIN_SHARE = 5000  # occurrences that make it worth waking a thread (a hand-over costs 40-100 us)
 VALUES_A_ROW = 2  # stored values for each touched row of a usual batch
-FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 
 
 @cache
@@ -52,23 +50,10 @@ class CPUBackend(MatrixKernels):
     }
 
     def __init__(self, n_jobs=1):
-        self.n_jobs, self.team = n_jobs, Team(n_jobs)
+        super().__init__(n_jobs)
         self.inner = []  # borders between owners
         self.capacity = 0
         self.space = {}
-
-    def close(self):
-        """End the threads."""
-        self.team.close()
-
-    def __enter__(self):
-        self._blas = single_blas()  # bits must not depend on the number of BLAS threads
-        self._blas.__enter__()
-        return self
-
-    def __exit__(self, *exc):
-        self._blas.__exit__(*exc)
-        self.close()
 
     def prepare(self, indices, n_trainable):
         """Cut the trainable rows into one id range a thread, with about equal occurrences."""
@@ -99,15 +84,6 @@ class CPUBackend(MatrixKernels):
                 np.empty(size, np.int32),
                 np.empty(size, np.int64),
             )
-
-    def _threads(self, work):
-        """Threads worth waking for so many occurrences: one, or all."""
-        return 1 if work < MIN_SHARE * self.n_jobs else self.n_jobs
-
-    @staticmethod
-    def _parts(n, jobs):
-        """Cut range(n) into one part a thread."""
-        return [(n * t // jobs, n * (t + 1) // jobs) for t in range(jobs)]
 
     def _chunk(self, n, jobs):
         """Rows of a batch that a thread takes at a time, so that a late one finds fewer left."""

@@ -6,7 +6,10 @@
 import numpy as np
 from numba import njit
 
+from ._lines import prefetch_item
+
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
+AHEAD = 16  # read-ahead in the map from columns to table rows, in stored values
 U = np.uint64
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -32,8 +35,10 @@ def scan_indices(indptr, indices, lo, hi):
 @njit(**OPTIONS)
 def count_columns(indptr, indices, data, rows, lo, hi, counts):
     """Add one to counts[j] for each stored value other than zero in column j of rows[lo:hi]."""
+    last = indptr[indptr.shape[0] - 1] - 1
     for i in range(lo, hi):
         for p in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            prefetch_item(counts, indices[min(p + AHEAD, last)])
             counts[U(indices[p])] += data[p] != 0
 
 
@@ -43,12 +48,12 @@ def map_direct(indptr, indices, data, lo, hi, table, out, ends):
 
     ``ends[r + 1]`` receives the number of values of row r that have a table row.
     """
+    last = indptr[hi] - 1
     for r in range(lo, hi):
         n = 0
         for p in range(indptr[r], indptr[r + 1]):
-            j = table[U(indices[p])]
-            if data[p] == 0:
-                j = np.int32(-1)
+            prefetch_item(table, indices[min(p + AHEAD, last)])
+            j = table[U(indices[p])] if data[p] != 0 else np.int32(-1)
             out[p] = j
             n += j >= 0
         ends[r + 1] = n

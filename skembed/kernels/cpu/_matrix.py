@@ -1,15 +1,41 @@
 """Operations on the user's matrix, before and beside training."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from .._backend import Backend
 from . import _bag, _columns
+from ._threads import Team
 
+MIN_SHARE = 5000  # occurrences that make it worth waking a thread (a hand-over costs 40-100 us)
 CHUNK = 2_000_000  # stored values a kernel call may walk, so that Ctrl-C is heard
 
 
 class MatrixKernels(Backend):
-    """Numba kernels for what happens once a fit or a prediction."""
+    """Numba kernels for what happens once a fit or a prediction.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Number of threads; results do not depend on it.
+    """
+
+    def __init__(self, n_jobs=1):
+        self.n_jobs, self.team = n_jobs, Team(n_jobs)
+
+    def close(self):
+        """End the threads."""
+        self.team.close()
+
+    def _threads(self, work):
+        """Threads worth waking for so many occurrences: one, or all."""
+        return 1 if work < MIN_SHARE * self.n_jobs else self.n_jobs
+
+    @staticmethod
+    def _parts(n, jobs):
+        """Cut range(n) into one part a thread."""
+        return [(n * t // jobs, n * (t + 1) // jobs) for t in range(jobs)]
 
     @staticmethod
     def _chunks(indptr):
@@ -21,9 +47,24 @@ class MatrixKernels(Backend):
             yield lo, hi
             lo = hi
 
+    def _over_matrix(self, kernel, before, after):
+        """Return the results of kernel(*before, lo, hi, *after) over all rows; before[0] is indptr.
+
+        Threads take parts of about equal numbers of stored values.
+        """
+        indptr, results = before[0], []
+        for lo, hi in self._chunks(indptr):
+            s, e = indptr[[lo, hi]].tolist()
+            jobs = self._threads(e - s)
+            inner = [s + (e - s) * t // jobs for t in range(1, jobs)]
+            borders = [lo, *(np.searchsorted(indptr[lo:hi], inner) + lo).tolist(), hi]
+            shares = [(*before, *part, *after) for part in pairwise(borders)]
+            results += self.team.run(kernel, shares)
+        return results
+
     def scan(self, indptr, indices):
         """Return the smallest and largest index and whether every row strictly increases."""
-        parts = [_columns.scan_indices(indptr, indices, *c) for c in self._chunks(indptr)]
+        parts = self._over_matrix(_columns.scan_indices, (indptr, indices), ())
         least, most, ordered = zip(*parts, strict=True) if parts else ((0,), (-1,), (True,))
         return min(least), max(most), all(ordered)
 
@@ -46,14 +87,13 @@ class MatrixKernels(Backend):
             kernel, look_up = _columns.map_direct, (index.direct,)
         else:
             kernel, look_up = _columns.map_sorted, (index.columns, index.rows)
-        for lo, hi in self._chunks(indptr):
-            kernel(indptr, indices, data, lo, hi, *look_up, table_rows, ends)
+        self._over_matrix(kernel, (indptr, indices, data), (*look_up, table_rows, ends))
         np.cumsum(ends, out=ends)
         if ends[-1] == len(table_rows):
             return indptr, table_rows, data
         kept_rows, kept = np.empty(ends[-1], np.int32), np.empty(ends[-1], data.dtype)
-        for lo, hi in self._chunks(indptr):
-            _columns.compact(indptr, table_rows, data, lo, hi, ends, kept_rows, kept)
+        x = indptr, table_rows, data
+        self._over_matrix(_columns.compact, x, (ends, kept_rows, kept))
         return ends, kept_rows, kept
 
     def scale(self, indptr, data, pooling):
@@ -61,8 +101,7 @@ class MatrixKernels(Backend):
         out = np.ones(len(indptr) - 1, data.dtype)
         kernel = {"mean": _bag.mean_scale, "sqrtn": _bag.sqrtn_scale}.get(pooling)
         if kernel is not None:
-            for lo, hi in self._chunks(indptr):
-                kernel(indptr, data, lo, hi, out)
+            self._over_matrix(kernel, (indptr, data), (out,))
         return out
 
     def hash_rows(self, indptr, indices, data, seed):
@@ -70,13 +109,14 @@ class MatrixKernels(Backend):
         out = np.empty(len(indptr) - 1, np.uint64)
         bits = data.view(np.uint64 if data.itemsize == 8 else np.uint32)
         sign = np.uint64(1 << (8 * data.itemsize - 1))  # the bits of minus zero
-        for lo, hi in self._chunks(indptr):
-            _columns.hash_rows(indptr, indices, bits, sign, lo, hi, seed, out)
+        self._over_matrix(_columns.hash_rows, (indptr, indices, bits, sign), (seed, out))
         return out
 
     def start_uniform(self, seed, columns, limit, d, out):
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
-        step = max(1, CHUNK // d)
+        step = max(1, CHUNK // d) * self.n_jobs
         for lo in range(0, len(columns), step):
-            hi = min(lo + step, len(columns))
-            _columns.start_uniform(seed, columns, lo, hi, limit, d, out)
+            n = min(step, len(columns) - lo)
+            parts = self._parts(n, self._threads(n * d))
+            shares = [(seed, columns, lo + a, lo + b, limit, d, out) for a, b in parts]
+            self.team.run(_columns.start_uniform, shares)

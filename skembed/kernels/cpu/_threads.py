@@ -5,9 +5,6 @@ twice a batch).
 """
 
 import threading
-from contextlib import contextmanager
-
-from threadpoolctl import ThreadpoolController
 
 
 class Team:
@@ -71,29 +68,3 @@ class _Worker:
             except BaseException as error:  # raised again in the caller
                 self.error = error
             self.done.release()
-
-
-class _SingleBLAS:
-    """Counts who needs one BLAS thread: the limit is of the whole process."""
-
-    def __init__(self):
-        self.lock, self.users, self.limits, self.libraries = threading.Lock(), 0, None, None
-
-    @contextmanager
-    def __call__(self):
-        with self.lock:
-            self.users += 1
-            if self.users == 1:
-                if self.libraries is None:  # looking for them takes milliseconds
-                    self.libraries = ThreadpoolController()
-                self.limits = self.libraries.limit(limits=1, user_api="blas")
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.users -= 1
-                if self.users == 0:
-                    self.limits.restore_original_limits()
-
-
-single_blas = _SingleBLAS()
