@@ -182,7 +182,8 @@ def test_no_thread_is_left(threads_run, monkeypatch):
 
     monkeypatch.setattr(_matrix._bag, "bag_forward", fails_elsewhere)
     model = learned(clf)
-    for method in (clf.fit, lambda X, y: clf.predict(X)):
+    many, _ = small_data(400)  # few rows are predicted without threads
+    for method in (clf.fit, lambda X, y: clf.predict(many)):
         with pytest.raises(OSError, match="a worker failed"):
             method(X, y)
         assert threading.active_count() == before
