@@ -160,9 +160,9 @@ class Backend:
 
         Neither needs the other, so that one hand-over to the threads does both.
         """
-        return self.forward(batch, table), self.group(batch, n_trainable)
+        return self.forward(batch, table), self.group(batch, table, n_trainable)
 
-    def group(self, batch, n_trainable):
+    def group(self, batch, table, n_trainable):
         """Return the `Groups` of a batch, without frozen rows."""
         at, source = self._occurrences(batch)
         ids = batch.indices[at]

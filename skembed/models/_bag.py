@@ -118,7 +118,7 @@ class BagModel:
         if groups is None and self.pooling != "max":
             pooled, groups = backend.forward_and_group(batch, table.values, table.n_trainable)
             return pooled, None, groups
-        groups = groups or backend.group(batch, table.n_trainable)
+        groups = groups or backend.group(batch, table.values, table.n_trainable)
         return *self._pool(table, batch, backend), groups
 
     def loss_and_gradient(self, loss, params, batch, y, weight, backend, groups=None, named=None):

@@ -47,11 +47,10 @@ def _step(problem, state, data, rows, backend, missed, decays):
     if problem.loss.sampled:
         y = named = y, problem.loss.draw(data.noise, stream(state.seed, NEGATIVES, step))
     if missed:
-        groups = backend.group(batch, params["table"].n_trainable)
-        for name, table in missed.items():
-            table.bring(
-                groups.ids if name == "table" else np.unique(np.concatenate(named)), backend
-            )
+        table = params["table"]
+        groups = backend.group(batch, table.values, table.n_trainable)
+        for name, late in missed.items():
+            late.bring(groups.ids if name == "table" else np.unique(np.concatenate(named)), backend)
     value, grads = problem.model.loss_and_gradient(
         problem.loss, params, batch, y, weight, backend, groups, named
     )

@@ -30,7 +30,7 @@ def bag_max(W, indices, indptr, padding=(), slopes=None):
         pooled, winners = backend.forward_max(batch, look.table.values)
         if slopes is None:
             return pooled[:, : look.table.d].copy()
-        groups = backend.group(batch, look.table.n_trainable)
+        groups = backend.group(batch, look.table.values, look.table.n_trainable)
         d_pooled = backend.d_pooled(len(batch.rows), look.table.width, look.table.dtype)
         d_pooled[:, : look.table.d] = slopes
         grad = PendingRowGradient(groups, d_pooled, look.table.values.shape, winners).sum(backend)

@@ -187,7 +187,7 @@ def max_and_gradient(backend, batch, table, n_trainable, d_pooled):
     """Pooled rows, winners, ids and gradients, as copies."""
     pooled, winners = backend.forward_max(batch, table)
     pooled, winners = pooled.copy(), winners.copy()
-    groups = backend.group(batch, n_trainable)
+    groups = backend.group(batch, table, n_trainable)
     grad = PendingRowGradient(groups, d_pooled, table.shape, winners).sum(backend)
     return pooled, winners, grad.indices.copy(), grad.values.copy()
 

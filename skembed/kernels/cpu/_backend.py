@@ -4,7 +4,6 @@ Kernels are serial over a range; this file alone decides who does which range.
 """
 
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +22,26 @@ def _digits(span):
     bits = max(2, (span - 1).bit_length())
     passes = max(2, -(-bits // _group.MAX_DIGIT))
     return -(-bits // passes), passes
+
+
+class LateGroups:
+    """`Groups` that are still being sorted; the first look at them waits for that.
+
+    Parameters
+    ----------
+    finish : callable
+        Ends the sort and returns the `Groups`.
+    """
+
+    def __init__(self, finish):
+        self._finish = finish
+
+    def __getattr__(self, name):
+        if name not in Groups.__slots__:
+            raise AttributeError(name)
+        groups = self._finish()
+        vars(self).update({field: getattr(groups, field) for field in Groups.__slots__})
+        return getattr(groups, name)
 
 
 class CPUBackend(MatrixKernels):
@@ -53,37 +72,32 @@ class CPUBackend(MatrixKernels):
         super().__init__(n_jobs)
         self.inner = []  # borders between owners
         self.capacity = 0
+        self.dealt = np.empty((n_jobs, 0)), np.empty((n_jobs, 0))
+        self.counts = np.empty((n_jobs, 0), np.int32)
+        self.places = np.empty((n_jobs, 1 << _group.MAX_DIGIT), np.int64)
         self.space = {}
 
     def prepare(self, indices, n_trainable):
         """Cut the trainable rows into one id range a thread, with about equal occurrences."""
         sample = np.sort(indices[:: max(1, len(indices) // 20_000)])
-        sample = sample[sample < n_trainable]
-        self.inner = []
-        if self.n_jobs > 1 and len(sample):
-            cuts = len(sample) * np.arange(1, self.n_jobs) // self.n_jobs
-            self.inner = sample[cuts].tolist()
+        sample = np.append(sample[sample < n_trainable], n_trainable)
+        cuts = len(sample) * np.arange(1, self.n_jobs) // self.n_jobs
+        self.inner = sample[cuts].tolist()
 
     # ---------------------------------------------------------------- the batch
-    def _reserve(self, n, dtype):
+    def _reserve(self, sizes, dtype, n_counts):
+        """Have work space to group so many occurrences a part of a batch."""
+        n, share = sum(sizes), max(sizes)
         if n + 1 > self.capacity:
             self.capacity = size = (n + 1) * 5 // 4
-            self.own = [
-                (
-                    np.empty(size, np.int64),
-                    np.empty(size, dtype),
-                    np.empty(size, np.int64),
-                    np.empty(size, dtype),
-                    np.empty(4 * (1 << _group.MAX_DIGIT), np.int32),
-                )
-                for _ in range(self.n_jobs)
-            ]
-            self.shared = (
-                np.empty(size, np.int64),
-                np.empty(size, dtype),
-                np.empty(size, np.int32),
-                np.empty(size, np.int64),
-            )
+            self.between = np.empty(size, np.int64), np.empty(size, dtype)
+            places = np.empty(size, np.int32), np.empty(size, np.int64)
+            self.sorted = np.empty(size, np.int64), np.empty(size, dtype), *places
+        if share > self.dealt[0].shape[1]:
+            shape = self.n_jobs, share * 5 // 4
+            self.dealt = np.empty(shape, np.int64), np.empty(shape, dtype)
+        if n_counts > self.counts.shape[1]:
+            self.counts = np.empty((self.n_jobs, n_counts), np.int32)
 
     def _chunk(self, n, jobs):
         """Rows of a batch that a thread takes at a time, so that a late one finds fewer left."""
@@ -124,49 +138,63 @@ class CPUBackend(MatrixKernels):
         self.team.run(_bag.bag_forward, [bags] * jobs)
         return out
 
-    def _owners(self, n, n_trainable):
-        """Id ranges of the threads that group n occurrences: (number, first id, end) of each."""
-        inner = self.inner if self._threads(n) > 1 else []
-        bounds = [0, *inner, n_trainable]
-        return [(t, *pair) for t, pair in enumerate(pairwise(bounds))]
+    def _owners(self, batch, table, n_trainable):
+        """Return (borders of table rows, parts of the batch, digits) to group a batch by.
+
+        Rows that do not train belong to one more owner, who does nothing.
+        """
+        indptr, rows, inner = batch.indptr, batch.rows, []
+        sizes, parts = [_bag.count_occurrences(indptr, rows)], [(0, len(rows))]
+        if self.inner and self._threads(sizes[0]) > 1:
+            inner, parts = self.inner, self._parts(len(rows), self.n_jobs)
+            sizes = [_bag.count_occurrences(indptr, rows[a:b]) for a, b in parts]
+        frozen = [n_trainable] if n_trainable < len(table) else []
+        digit, passes = _digits(n_trainable)
+        self._reserve(sizes, table.dtype, passes * (len(parts) + len(frozen)) << digit)
+        return np.array([*inner, *frozen], np.int64), parts, (digit, passes)
 
     def forward_and_group(self, batch, table, n_trainable):
-        """Return the pooled rows and the `Groups` of the same batch, without frozen rows."""
-        n = _bag.count_occurrences(batch.indptr, batch.rows)
-        self._reserve(n, table.dtype)
-        owners = self._owners(n, n_trainable)
-        out, bags = self._bags(batch, table, len(owners))
-        pieces = self.team.run(self._share, [(batch, bags, *owner) for owner in owners])
-        return out, self._join(pieces)
+        """Return the pooled rows and the `Groups` of the same batch, without frozen rows.
 
-    def group(self, batch, n_trainable):
+        Other threads sort while the caller goes on; the first look at the groups waits for them.
+        """
+        borders, parts, digits = self._owners(batch, table, n_trainable)
+        out, bags = self._bags(batch, table, len(parts))
+        shares = [(batch, borders, part, digits, t, bags) for t, part in enumerate(parts)]
+        self.team.run(self._deal_and_pool, shares)
+        self._start_sort(len(parts), len(borders) + 1, digits)
+        return out, LateGroups(self._finish_sort)
+
+    def group(self, batch, table, n_trainable):
         """Return the `Groups` of a batch, without frozen rows."""
-        n = _bag.count_occurrences(batch.indptr, batch.rows)
-        self._reserve(n, batch.data.dtype)
-        shares = [(batch, *owner) for owner in self._owners(n, n_trainable)]
-        return self._join(self.team.run(self._group_share, shares))
+        borders, parts, digits = self._owners(batch, table, n_trainable)
+        shares = [(batch, borders, part, digits, t) for t, part in enumerate(parts)]
+        self.team.run(self._deal, shares)
+        self._start_sort(len(parts), len(borders) + 1, digits)
+        return self._finish_sort()
 
-    def _share(self, batch, bags, *owner):
-        piece = self._group_share(batch, *owner)
-        _bag.bag_forward(*bags)  # who is done grouping pools more of the batch
-        return piece
-
-    def _group_share(self, batch, t, first, end):
+    def _deal(self, batch, borders, part, digits, t):
         x = batch.indptr, batch.indices, batch.data, batch.rows
-        digits = _digits(end - first)
-        return _group.group_range(*x, first, end - first, *digits, *self.own[t], *self.shared)
+        _group.deal(*x, *part, borders, *digits, t, self.counts, *self.dealt)
 
-    def _join(self, pieces):
+    def _deal_and_pool(self, batch, borders, part, digits, t, bags):
+        self._deal(batch, borders, part, digits, t)
+        _bag.bag_forward(*bags)  # who is done dealing pools more of the batch
+
+    def _start_sort(self, jobs, n_owners, digits):
+        x = n_owners, *digits, self.counts[:jobs], *self.dealt
+        shares = [(o, *x, self.places[o], *self.between, *self.sorted) for o in range(jobs)]
+        self.team.start(_group.sort_owner, shares)
+
+    def _finish_sort(self):
         """Move the owners' lists of rows together; keys and coef are in place already."""
-        keys, coef, ids, starts = self.shared
-        if len(pieces) == 1:
-            _, n, m = pieces[0]
-            return Groups(ids[:m], starts[: m + 1], keys[:n], coef[:n])
+        pieces, (keys, coef, ids, starts) = self.team.finish(), self.sorted
         n = m = 0
-        for offset, n_own, m_own in pieces:
-            ids[m : m + m_own] = ids[offset : offset + m_own]
-            starts[m : m + m_own] = starts[offset : offset + m_own]
-            n, m = n + n_own, m + m_own
+        for lo, hi, m_own in pieces:
+            if m < lo:
+                ids[m : m + m_own] = ids[lo : lo + m_own]
+                starts[m : m + m_own] = starts[lo : lo + m_own]
+            n, m = hi, m + m_own
         starts[m] = n
         return Groups(ids[:m], starts[: m + 1], keys[:n], coef[:n])
 

@@ -18,23 +18,40 @@ class Team:
 
     def __init__(self, n_jobs):
         self.workers = [_Worker() for _ in range(n_jobs - 1)]
+        self.busy = []
 
     def run(self, fn, shares):
         """Return [fn(*share) for share in shares]; the caller does the first share itself."""
         if len(shares) == 1:
             return [fn(*shares[0])]
-        busy = self.workers[: len(shares) - 1]
-        for worker, share in zip(busy, shares[1:], strict=True):
+        self.start(fn, shares)
+        return self.finish()
+
+    def start(self, fn, shares):
+        """Let all shares but the first begin; `finish` does that one and ends the call."""
+        self._wait()
+        self.busy, self.first = self.workers[: len(shares) - 1], (fn, shares[0])
+        for worker, share in zip(self.busy, shares[1:], strict=True):
             worker.hand(fn, share)
+
+    def finish(self):
+        """Return what `run` would for the shares that were started."""
+        (fn, share), busy = self.first, self.busy
         try:
-            first = fn(*shares[0])
+            first = fn(*share)
         finally:
-            for worker in busy:  # never leave while somebody still writes
-                worker.done.acquire()
+            self._wait()
         return [first, *(worker.take() for worker in busy)]
+
+    def _wait(self):
+        """Never go on while somebody still writes."""
+        for worker in self.busy:
+            worker.done.acquire()
+        self.busy = []
 
     def close(self):
         """End the threads."""
+        self._wait()
         for worker in self.workers:
             worker.hand(None, None)
             worker.thread.join()
