@@ -6,8 +6,6 @@ until the next batch. Indices must have passed the input scan. What a prediction
 rows to the array code, which has nothing to compile or load.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
 from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
@@ -118,15 +116,17 @@ class Backend:
 
     def hash_rows(self, indptr, indices, data, seed):
         """Return a hash of (seed, columns and values other than zero) for each row, uint64."""
-        out = np.empty(len(indptr) - 1, np.uint64)
         bits = data.view(np.uint64 if data.itemsize == 8 else np.uint32).astype(np.uint64)
-        for r, (s, e) in enumerate(pairwise(indptr)):
-            h = mix(np.array([seed], np.uint64) + GOLDEN)
-            for p in range(s, e):
-                if data[p] != 0:
-                    h = mix(h ^ mix(indices[p : p + 1].astype(np.uint64) + GOLDEN))
-                    h = mix(h ^ (bits[p : p + 1] + GOLDEN))
-            out[r] = h[0]
+        out = np.full(len(indptr) - 1, mix(np.array([seed], np.uint64) + GOLDEN)[0])
+        rows, at = np.flatnonzero(np.diff(indptr)), indptr[:-1].copy()
+        while len(rows):  # the next value of every row that has one
+            p = at[rows]
+            counts = data[p] != 0
+            here, p = rows[counts], p[counts]
+            h = mix(out[here] ^ mix(indices[p].astype(np.uint64) + GOLDEN))
+            out[here] = mix(h ^ (bits[p] + GOLDEN))
+            at[rows] += 1
+            rows = rows[at[rows] < indptr[rows + 1]]
         return out
 
     def start_uniform(self, seed, columns, limit, d, out):

@@ -114,13 +114,6 @@ class BagModel:
         x = self._inputs(params, pooled, batch)[-1]
         return self._outputs(params, batch, x, pooled, backend)
 
-    def _pool_and_group(self, table, batch, backend, groups):
-        if groups is None and self.pooling != "max":
-            pooled, groups = backend.forward_and_group(batch, table.values, table.n_trainable)
-            return pooled, None, groups
-        groups = groups or backend.group(batch, table.values, table.n_trainable)
-        return *self._pool(table, batch, backend), groups
-
     def loss_and_gradient(self, loss, params, batch, y, weight, backend, groups=None, named=None):
         """Return the mean loss of a batch and the gradient of every parameter.
 
@@ -137,7 +130,8 @@ class BagModel:
         weight : ndarray of shape (b,) or None
             Their weights.
         backend : Backend
-            Runs the operations.
+            Runs the operations; all stages of a linear head at once where it has a kernel for the
+            loss, with the bits of stage by stage.
         groups : Groups or None
             Those of the batch, where they are known already.
         named : tuple of ndarray or None
@@ -164,6 +158,13 @@ class BagModel:
         )
         g_table = PendingRowGradient(groups, d_pooled, table.values.shape, winners)
         return value, {"table": g_table, self.coef: g_coef, self.intercept: g_intercept}
+
+    def _pool_and_group(self, table, batch, backend, groups):
+        if groups is None and self.pooling != "max":
+            pooled, groups = backend.forward_and_group(batch, table.values, table.n_trainable)
+            return pooled, None, groups
+        groups = groups or backend.group(batch, table.values, table.n_trainable)
+        return *self._pool(table, batch, backend), groups
 
     def forward(self, params, batch, backend, groups=None, named=None):
         """Return raw predictions and the tape that `backward` needs."""

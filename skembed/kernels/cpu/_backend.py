@@ -13,6 +13,7 @@ from .._backend import FEW_OUTPUTS
 from . import _bag, _catch_up, _group, _head, _rows
 from ._matrix import CHUNK, MatrixKernels
 
+NO_BORDERS = np.empty(0, np.int64)
 VALUES_A_ROW = 2  # stored values for each touched row of a usual batch
 
 
@@ -73,7 +74,7 @@ class CPUBackend(MatrixKernels):
         self.inner = []  # borders between owners
         self.capacity = 0
         self.dealt = np.empty((n_jobs, 0)), np.empty((n_jobs, 0))
-        self.counts = np.empty((n_jobs, 0), np.int32)
+        self.ends = np.empty((n_jobs, 0), np.int32)
         self.places = np.empty((n_jobs, 1 << _group.MAX_DIGIT), np.int64)
         self.space = {}
 
@@ -85,7 +86,7 @@ class CPUBackend(MatrixKernels):
         self.inner = sample[cuts].tolist()
 
     # ---------------------------------------------------------------- the batch
-    def _reserve(self, sizes, dtype, n_counts):
+    def _reserve(self, sizes, dtype, n_ends):
         """Have work space to group so many occurrences a part of a batch."""
         n, share = sum(sizes), max(sizes)
         if n + 1 > self.capacity:
@@ -93,11 +94,11 @@ class CPUBackend(MatrixKernels):
             self.between = np.empty(size, np.int64), np.empty(size, dtype)
             places = np.empty(size, np.int32), np.empty(size, np.int64)
             self.sorted = np.empty(size, np.int64), np.empty(size, dtype), *places
-        if share > self.dealt[0].shape[1]:
-            shape = self.n_jobs, share * 5 // 4
+        if share + 1 > self.dealt[0].shape[1]:
+            shape = self.n_jobs, (share + 1) * 5 // 4
             self.dealt = np.empty(shape, np.int64), np.empty(shape, dtype)
-        if n_counts > self.counts.shape[1]:
-            self.counts = np.empty((self.n_jobs, n_counts), np.int32)
+        if n_ends > self.ends.shape[1]:
+            self.ends = np.empty((self.n_jobs, n_ends), np.int32)
 
     def _chunk(self, n, jobs):
         """Rows of a batch that a thread takes at a time, so that a late one finds fewer left."""
@@ -150,8 +151,9 @@ class CPUBackend(MatrixKernels):
             sizes = [_bag.count_occurrences(indptr, rows[a:b]) for a, b in parts]
         frozen = [n_trainable] if n_trainable < len(table) else []
         digit, passes = _digits(n_trainable)
-        self._reserve(sizes, table.dtype, passes * (len(parts) + len(frozen)) << digit)
-        return np.array([*inner, *frozen], np.int64), parts, (digit, passes)
+        self._reserve(sizes, table.dtype, len(parts) + len(frozen) << digit)
+        borders = np.array([*inner, *frozen], np.int64) if inner or frozen else NO_BORDERS
+        return borders, parts, (digit, passes)
 
     def forward_and_group(self, batch, table, n_trainable):
         """Return the pooled rows and the `Groups` of the same batch, without frozen rows.
@@ -160,37 +162,46 @@ class CPUBackend(MatrixKernels):
         """
         borders, parts, digits = self._owners(batch, table, n_trainable)
         out, bags = self._bags(batch, table, len(parts))
+        if len(parts) == 1:
+            self._deal_and_pool(batch, borders, parts[0], digits, 0, bags)
+            return out, self._listed([self._sort(0, 1, *digits)])
         shares = [(batch, borders, part, digits, t, bags) for t, part in enumerate(parts)]
         self.team.run(self._deal_and_pool, shares)
-        self._start_sort(len(parts), len(borders) + 1, digits)
-        return out, LateGroups(self._finish_sort)
+        self.team.start(self._sort, [(o, len(parts), *digits) for o in range(len(parts))])
+        return out, LateGroups(lambda: self._listed(self.team.finish()))
 
     def group(self, batch, table, n_trainable):
         """Return the `Groups` of a batch, without frozen rows."""
         borders, parts, digits = self._owners(batch, table, n_trainable)
         shares = [(batch, borders, part, digits, t) for t, part in enumerate(parts)]
         self.team.run(self._deal, shares)
-        self._start_sort(len(parts), len(borders) + 1, digits)
-        return self._finish_sort()
+        owners = [(o, len(parts), *digits) for o in range(len(parts))]
+        return self._listed(self.team.run(self._sort, owners))
 
     def _deal(self, batch, borders, part, digits, t):
         x = batch.indptr, batch.indices, batch.data, batch.rows
-        _group.deal(*x, *part, borders, *digits, t, self.counts, *self.dealt)
+        _group.deal(*x, *part, borders, digits[0], t, self.ends, *self.dealt)
 
     def _deal_and_pool(self, batch, borders, part, digits, t, bags):
         self._deal(batch, borders, part, digits, t)
         _bag.bag_forward(*bags)  # who is done dealing pools more of the batch
 
-    def _start_sort(self, jobs, n_owners, digits):
-        x = n_owners, *digits, self.counts[:jobs], *self.dealt
-        shares = [(o, *x, self.places[o], *self.between, *self.sorted) for o in range(jobs)]
-        self.team.start(_group.sort_owner, shares)
+    def _sort(self, o, jobs, digit, passes):
+        size, places, (keys, coef, *_) = 1 << digit, self.places[o], self.sorted
+        if jobs == 1:
+            lo, hi = 0, int(self.ends[0, size - 1])
+            source = self.dealt[0][0], self.dealt[1][0]
+        else:  # passes take turns
+            source = (keys, coef) if passes % 2 else self.between
+            lo, hi = _group.join(o, size, self.ends[:jobs], *self.dealt, *source)
+        m = _group.sort(lo, hi, digit, passes, *source, places, *self.between, *self.sorted)
+        return lo, hi, m
 
-    def _finish_sort(self):
+    def _listed(self, pieces):
         """Move the owners' lists of rows together; keys and coef are in place already."""
-        pieces, (keys, coef, ids, starts) = self.team.finish(), self.sorted
-        n = m = 0
-        for lo, hi, m_own in pieces:
+        keys, coef, ids, starts = self.sorted
+        _, n, m = pieces[0]
+        for lo, hi, m_own in pieces[1:]:
             if m < lo:
                 ids[m : m + m_own] = ids[lo : lo + m_own]
                 starts[m : m + m_own] = starts[lo : lo + m_own]
@@ -265,45 +276,38 @@ class CPUBackend(MatrixKernels):
         weights = self._weights(weight, raw.shape[1], raw.dtype)
         return self.losses[name][0](target, raw, *weights, slope), slope
 
-    def _head_space(self, coef, pooled):
-        """Padded rows for a head of few outputs, and its raw predictions to be."""
-        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
-        return rows, np.empty((len(coef), len(pooled)), coef.dtype)
-
     def linear(self, pooled, coef, intercept):
         """Return raw predictions coef @ pooled.T + intercept, shape (n_outputs, b)."""
         if len(coef) > FEW_OUTPUTS:
             return super().linear(pooled, coef, intercept)
-        rows, raw = self._head_space(coef, pooled)
+        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
+        raw = np.empty((len(coef), len(pooled)), coef.dtype)
         _head.linear(pooled, coef, intercept, rows, raw)
         return raw
+
+    def _head_space(self, coef, pooled):
+        """Padded rows for a head of few outputs, and its gradients to be."""
+        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
+        g_coef, g_intercept = np.empty_like(coef), np.empty((len(coef), 1), coef.dtype)
+        return rows, (g_coef, g_intercept, self.d_pooled(*pooled.shape, pooled.dtype))
 
     def linear_backward(self, pooled, coef, d_raw, scale):
         """Go back through raw = coef @ pooled.T + intercept, of pooled rows that were scaled."""
         if len(coef) > FEW_OUTPUTS:
             return super().linear_backward(pooled, coef, d_raw, scale)
-        rows, _ = self._head_space(coef, pooled)
-        grads = self._head_gradients(coef, pooled)
+        rows, grads = self._head_space(coef, pooled)
         _head.linear_backward(pooled, coef, d_raw, scale, rows, *grads)
         return grads
 
-    def _head_gradients(self, coef, pooled):
-        g_coef, g_intercept = np.empty_like(coef), np.empty((len(coef), 1), coef.dtype)
-        return g_coef, g_intercept, self.d_pooled(*pooled.shape, pooled.dtype)
-
     def linear_loss(self, name, pooled, coef, intercept, target, weight, scale):
         """Run `linear`, `loss` and `linear_backward`; return the value and the gradients."""
-        if len(coef) > FEW_OUTPUTS:
+        n_outputs, b = len(coef), len(pooled)
+        if n_outputs > FEW_OUTPUTS:
             return super().linear_loss(name, pooled, coef, intercept, target, weight, scale)
-        rows, raw = self._head_space(coef, pooled)
-        grads, weights = (
-            self._head_gradients(coef, pooled),
-            self._weights(weight, len(pooled), coef.dtype),
-        )
-        value = self.losses[name][1](
-            pooled, coef, intercept, target, *weights, scale, rows, raw, np.empty_like(raw), *grads
-        )
-        return value, *grads
+        rows, grads = self._head_space(coef, pooled)
+        raw, d_raw = np.empty((n_outputs, b), coef.dtype), np.empty((n_outputs, b), coef.dtype)
+        x = target, *self._weights(weight, b, coef.dtype), scale, rows, raw, d_raw
+        return self.losses[name][1](pooled, coef, intercept, *x, *grads), *grads
 
     # ---------------------------------------------------------------- rows, wherever they come from
     def _over_rows(self, kernel, ids, *args):

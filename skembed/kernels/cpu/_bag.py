@@ -28,31 +28,22 @@ def count_occurrences(indptr, rows):
     return n
 
 
-@njit(**OPTIONS)
-def _ask_for_row(indptr, indices, data, r):
-    """Ask for the first stored values of row r of X; the processor foresees the others."""
-    p, e = indptr[r], indptr[r + 1]
-    for q in range(p, min(e, p + FIRST) + 15, 16):
-        prefetch_item(indices, q)
-        prefetch_item(data, q)
-
-
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def _pool(indptr, indices, data, rows, scale, lo, hi, table, out):
     """Write out[i] = scale[i] * sum_p data[p] * table[indices[p]], lo <= i < hi of the batch."""
     width, line = table.shape[1], 64 // table.itemsize
-    for i in range(lo, min(lo + 2 * ROWS, hi)):
-        prefetch_item(indptr, rows[i])
-    for i in range(lo, min(lo + ROWS, hi)):
-        _ask_for_row(indptr, indices, data, rows[i])
-    ahead_i = lo
+    ahead_i, pending = lo, AHEAD
     ahead_p, ahead_e = indptr[rows[lo]], indptr[rows[lo] + 1]
-    pending = AHEAD
-    for i in range(lo, hi):
+    for i in range(lo - 2 * ROWS, hi):
         if i + 2 * ROWS < hi:
             prefetch_item(indptr, rows[i + 2 * ROWS])
-        if i + ROWS < hi:
-            _ask_for_row(indptr, indices, data, rows[i + ROWS])
+        if lo <= i + ROWS < hi:  # the processor foresees what comes after the first values
+            p, e = indptr[rows[i + ROWS]], indptr[rows[i + ROWS] + 1]
+            for q in range(p, min(e, p + FIRST) + 15, 16):
+                prefetch_item(indices, q)
+                prefetch_item(data, q)
+        if i < lo:
+            continue
         p, e = indptr[rows[i]], indptr[rows[i] + 1]
         for k in range(width):
             out[i, k] = 0

@@ -93,7 +93,7 @@ def compact(indptr, table_rows, data, lo, hi, new_indptr, new_rows, new_data):
                 q += 1
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def _mix(z):
     z = (z ^ (z >> U(30))) * MIX_1
     z = (z ^ (z >> U(27))) * MIX_2

@@ -14,7 +14,7 @@ U = np.uint64
 LOWEST = (-87.0, -708.0)  # exponents whose power is still a normal number: float32, float64
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def _exp(z, like):
     """exp(z) for z <= 0, 0 where that is no normal number: arithmetic that becomes vector code.
 
@@ -42,7 +42,7 @@ def _exp(z, like):
     return kind(0) if z < lowest else y * two_to_the(n)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def log_loss(target, raw, weight, total, slope):
     """Write the gradient of log(1 + exp(z)) - y z; return the weighted mean loss."""
     kind, value = raw.dtype.type, 0.0
@@ -59,7 +59,7 @@ def log_loss(target, raw, weight, total, slope):
     return value / total
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def softmax(target, raw, weight, total, slope):
     """Write the gradient of log(sum exp z) - z[y]; return the weighted mean loss."""
     (n_classes, b), kind, value = raw.shape, raw.dtype.type, 0.0
@@ -86,7 +86,7 @@ def softmax(target, raw, weight, total, slope):
     return value / total
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def _widen(coef, rows):
     """Write rows of `coef` into rows that are padded with zeros to whole lines."""
     for c in range(coef.shape[0]):
@@ -94,7 +94,7 @@ def _widen(coef, rows):
             rows[c, k] = coef[c, k] if k < coef.shape[1] else 0
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def linear(pooled, coef, intercept, rows, raw):
     """Write raw[c, i] = coef[c] . pooled[i] + intercept[c]; `rows` is work space."""
     _widen(coef, rows)
@@ -103,27 +103,7 @@ def linear(pooled, coef, intercept, rows, raw):
             raw[c, i] = dot(rows, U(c), pooled, U(i), pooled.shape[1]) + intercept[c, 0]
 
 
-@njit(**OPTIONS)
-def _sum(array, c):
-    """Sum array[c] by eight running sums: the gradient of an intercept is often a small rest."""
-    n, zero = array.shape[1], array.dtype.type(0)
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
-    for i in range(0, n - 7, 8):
-        s0 += array[c, i]
-        s1 += array[c, i + 1]
-        s2 += array[c, i + 2]
-        s3 += array[c, i + 3]
-        s4 += array[c, i + 4]
-        s5 += array[c, i + 5]
-        s6 += array[c, i + 6]
-        s7 += array[c, i + 7]
-    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-    for i in range(n - n % 8, n):
-        total += array[c, i]
-    return total
-
-
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_pooled):
     """Write d_pooled[i] = scale[i] * sum_c d_raw[c, i] coef[c] and the gradients of the head.
 
@@ -132,7 +112,7 @@ def linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_poo
     (n_outputs, d), b, width = coef.shape, d_raw.shape[1], pooled.shape[1]
     line = 64 // pooled.itemsize
     for c in range(n_outputs):
-        i = 0
+        i, total = 0, 0.0
         for k in range(width):
             rows[c, k] = 0
         while i + 4 <= b:
@@ -145,7 +125,9 @@ def linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_poo
             for k in range(0, width, line):
                 add1(rows, c, pooled, U(i), d_raw[c, i], k)
             i += 1
-        g_intercept[c, 0] = _sum(d_raw, c)
+        for i in range(b):
+            total += d_raw[c, i]
+        g_intercept[c, 0] = total
         for k in range(d):
             g_coef[c, k] = rows[c, k]
     _widen(coef, rows)

@@ -9,11 +9,14 @@ from . import _bag, _columns
 from ._threads import Team
 
 MIN_SHARE = 5000  # occurrences that make it worth waking a thread (a hand-over costs 40-100 us)
+FEW = 50_000  # stored values that are no work for a kernel
 CHUNK = 2_000_000  # stored values a kernel call may walk, so that Ctrl-C is heard
 
 
 class MatrixKernels(Backend):
     """Numba kernels for what happens once a fit or a prediction.
+
+    Array code, which gives the same bits, gets through little work before a kernel is loaded.
 
     Parameters
     ----------
@@ -64,16 +67,21 @@ class MatrixKernels(Backend):
 
     def scan(self, indptr, indices):
         """Return the smallest and largest index and whether every row strictly increases."""
+        if indptr[-1] <= FEW:
+            return super().scan(indptr, indices)
         parts = self._over_matrix(_columns.scan_indices, (indptr, indices), ())
         least, most, ordered = zip(*parts, strict=True) if parts else ((0,), (-1,), (True,))
         return min(least), max(most), all(ordered)
 
     def count(self, indptr, indices, data, rows, n_features):
         """Return the columns with a value other than zero in `rows`, ascending, and how often."""
-        if n_features > max(1 << 22, 4 * int(indptr[-1])):  # sorting beats an array of all columns
+        nnz = int(indptr[-1])
+        if nnz <= FEW or n_features > max(
+            1 << 22, 4 * nnz
+        ):  # sorting beats an array of all columns
             return super().count(indptr, indices, data, rows, n_features)
         counts = np.zeros(n_features, np.int32)
-        step = max(1, CHUNK * len(rows) // max(1, int(indptr[-1])))
+        step = max(1, CHUNK * len(rows) // nnz)
         for lo in range(0, len(rows), step):
             hi = min(lo + step, len(rows))
             _columns.count_columns(indptr, indices, data, rows, lo, hi, counts)
@@ -82,6 +90,8 @@ class MatrixKernels(Backend):
 
     def map_columns(self, indptr, indices, data, index):
         """Return (indptr, table rows, data) with only the values whose feature has a row."""
+        if indptr[-1] <= FEW:
+            return super().map_columns(indptr, indices, data, index)
         table_rows, ends = np.empty(int(indptr[-1]), np.int32), np.zeros_like(indptr)
         if index.direct is not None:
             kernel, look_up = _columns.map_direct, (index.direct,)
@@ -98,6 +108,8 @@ class MatrixKernels(Backend):
 
     def scale(self, indptr, data, pooling):
         """Return one pooling factor a row: "sum" 1, "mean" 1 / sum |x|, "sqrtn" 1 / ||x||."""
+        if indptr[-1] <= FEW:
+            return super().scale(indptr, data, pooling)
         out = np.ones(len(indptr) - 1, data.dtype)
         kernel = {"mean": _bag.mean_scale, "sqrtn": _bag.sqrtn_scale}.get(pooling)
         if kernel is not None:
@@ -106,6 +118,8 @@ class MatrixKernels(Backend):
 
     def hash_rows(self, indptr, indices, data, seed):
         """Return a hash of (seed, columns and values other than zero) for each row, uint64."""
+        if indptr[-1] <= FEW:
+            return super().hash_rows(indptr, indices, data, seed)
         out = np.empty(len(indptr) - 1, np.uint64)
         bits = data.view(np.uint64 if data.itemsize == 8 else np.uint32)
         sign = np.uint64(1 << (8 * data.itemsize - 1))  # the bits of minus zero
@@ -114,6 +128,8 @@ class MatrixKernels(Backend):
 
     def start_uniform(self, seed, columns, limit, d, out):
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
+        if len(columns) * d <= FEW:
+            return super().start_uniform(seed, columns, limit, d, out)
         step = max(1, CHUNK // d) * self.n_jobs
         for lo in range(0, len(columns), step):
             n = min(step, len(columns) - lo)

@@ -23,7 +23,7 @@ U = np.uint64
 LOW = np.uint64(0xFFFFFFFF)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def sum_rows(starts, keys, coef, d_pooled, first, lo, hi, values):
     """Write values[u - first] = sum of coef * d_pooled[source] over touched row u, lo <= u < hi."""
     width, line = values.shape[1], 64 // values.itemsize
@@ -57,7 +57,7 @@ def sum_groups(starts, keys, coef, d_pooled, todo, values):
         lo = take(todo, CLAIM)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def sgd_rows(ids, values, first, lo, hi, table, keep, lr):
     """Step w = keep w - lr g."""
     kind = table.dtype.type
@@ -84,7 +84,7 @@ def sgd_bag(ids, starts, keys, coef, d_pooled, todo, block, table, keep, lr):
         lo = take(todo, CLAIM)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps):
     """Step s += g^2, w = keep w - lr g / (sqrt(s) + eps)."""
     kind = table.dtype.type
@@ -117,7 +117,7 @@ def adagrad_bag(ids, starts, keys, coef, d_pooled, todo, block, table, sum_sq, k
         lo = take(todo, CLAIM)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def rowwise_adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps, share):
     """Step s += mean(g^2), w = keep w - lr / (sqrt(s) + eps) g; one s a row, share = 1 / d."""
     kind = table.dtype.type
@@ -159,7 +159,7 @@ def rowwise_adagrad_bag(
         lo = take(todo, CLAIM)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def lazy_adam_rows(
     ids, values, first, lo, hi, table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps
 ):
@@ -210,7 +210,7 @@ def lazy_adam_bag(
         lo = take(todo, CLAIM)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def adam_rows(ids, values, first, lo, hi, table, m, v, keep, size, b1, c1, b2, c2, eps):
     """`lazy_adam_rows` with one size for all rows."""
     kind = table.dtype.type
@@ -250,7 +250,7 @@ def adam_bag(
         lo = take(todo, CLAIM)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def momentum_rows(ids, values, first, lo, hi, table, velocity, keep, lr, mu, a, b):
     """Step u = mu u + g, w = keep w - lr (a g + b u)."""
     kind = table.dtype.type
@@ -283,7 +283,7 @@ def momentum_bag(
         lo = take(todo, CLAIM)
 
 
-@njit(**OPTIONS)
+@njit(inline="always", **OPTIONS)
 def ftrl_rows(ids, values, first, lo, hi, table, z, n, lr, beta, l1, l2):
     """Step n += g^2, z += g - (sqrt(n') - sqrt(n)) / lr w; w solves for z, see `FTRL`."""
     kind = table.dtype.type
