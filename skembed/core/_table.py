@@ -13,8 +13,7 @@ def padded_width(d, dtype):
 
 def _aligned(n_rows, width, dtype):
     size = n_rows * width * dtype.itemsize
-    raw = np.empty(size + LINE, np.uint8)
-    raw.fill(0)  # touch the pages now, not in the first epoch
+    raw = np.zeros(size + LINE, np.uint8)
     offset = -raw.ctypes.data % LINE
     return raw[offset : offset + size].view(dtype).reshape(n_rows, width)
 
@@ -53,7 +52,8 @@ class RowArray:
             head = self._buffer[:at]
             self._allocate(total + total // 2 if self.n_rows else total)
             self._buffer[:at] = head
-        self._buffer[at : at + n] = 0
+        else:
+            self._buffer[at : at + n] = 0
         self._buffer[at + n : total] = tail
         self.n_rows = total
         self._show()

@@ -32,7 +32,8 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         state = self._state
         X = check_csr(self, X, reset=False, dtype=state.params["table"].dtype)
         results, n, lo = [], X.shape[0], 0
-        backend = get_backend(effective_n_jobs(self.n_jobs), work=len(X.indices))
+        jobs = 1 if n == 1 else effective_n_jobs(self.n_jobs)
+        backend = get_backend(jobs, work=len(X.indices))
         with backend, np.errstate(all="ignore"):
             while lo < n:
                 goal = X.indptr[lo] + BLOCK_VALUES

@@ -133,6 +133,10 @@ class Backend:
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
         out[:, :d] = (2 * hashed_uniform(seed, columns, d) - 1) * limit
 
+    def touch(self, rows):
+        """Write zeros to new rows, which are zero: memory is given out now, not in an epoch."""
+        np.copyto(rows, 0)
+
     # ---------------------------------------------------------------- the batch
     @staticmethod
     def _occurrences(batch):

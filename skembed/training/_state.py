@@ -87,6 +87,7 @@ class FitState:
                 continue
             for array in arrays:
                 array.insert(at, n)
+                backend.touch(array.values[at : at + n])
             start.write(columns[at : at + n], table, at, backend)
             slots = self.solver_state["table"]
             solver.start_rows(table, slots, at, at + n, self.learning_rate, self.batch_size)

@@ -127,6 +127,7 @@ def row_limits(row_bytes, threads, small=False, kernels=KERNELS):
     part = SMALL if small else 1
     width, n_ids = row_bytes // 4, N_IDS // part
     table = RowArray(TABLE // part // row_bytes, width, np.float32).values
+    table[:] = 1  # pages that nobody has written are all the same one
     ids = np.random.default_rng(0).integers(0, len(table), n_ids, dtype=np.int32)
     outs = [RowArray(1, width, np.float32).values for _ in range(threads)]
     shares = [(table, own, out) for own, out in zip(_cut(ids, threads), outs, strict=True)]

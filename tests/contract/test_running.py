@@ -158,6 +158,23 @@ def test_fits_at_the_same_time_equal_fits_in_turn(threads_run, n_jobs):
     assert at_once[0] != at_once[1]
 
 
+def test_same_bits_with_and_without_kernels_for_little_work(monkeypatch):
+    X, y = small_data(120)
+    fits = []
+    for few in (10**9, -1):
+        monkeypatch.setattr(_matrix, "FEW", few)
+        fits.append(learned(EmbeddingBagClassifier(**QUICK).fit(X, y)))
+    assert fits[0] == fits[1]
+
+
+def test_one_row_is_predicted_as_among_others():
+    X, y = small_data(400)
+    clf = EmbeddingBagClassifier(**QUICK).fit(X, y)
+    want = clf.predict_proba(X)
+    for i in range(0, 400, 40):
+        assert np.array_equal(clf.predict_proba(X[[i]])[0], want[i])
+
+
 def test_predictions_at_the_same_time():
     X, y = small_data(200)
     clf = EmbeddingBagClassifier(**QUICK).fit(X, y)

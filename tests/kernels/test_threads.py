@@ -23,6 +23,18 @@ def test_results_come_in_the_order_of_the_shares():
     assert threading.active_count() == before
 
 
+def test_shares_that_were_started_are_finished_later():
+    team, done = Team(3), []
+    team.start(done.append, [(1,), (2,), (3,)])
+    with pytest.raises(RuntimeError, match="nobody has finished"):
+        team.run(divmod, [(7, 2), (8, 3)])
+    assert team.finish() == [None, None, None]
+    assert sorted(done) == [1, 2, 3]
+    team.start(done.append, [(4,), (5,)])
+    team.close()  # waits for those who are busy
+    assert 5 in done
+
+
 @pytest.mark.parametrize("bad", [0, 1, 2])
 def test_an_error_reaches_the_caller_and_the_team_goes_on(bad):
     team = Team(3)

@@ -76,12 +76,11 @@ class MatrixKernels(Backend):
     def count(self, indptr, indices, data, rows, n_features):
         """Return the columns with a value other than zero in `rows`, ascending, and how often."""
         nnz = int(indptr[-1])
-        if nnz <= FEW or n_features > max(
-            1 << 22, 4 * nnz
-        ):  # sorting beats an array of all columns
+        wide = n_features > max(1 << 22, 4 * nnz)  # sorting beats an array of all columns
+        if nnz <= FEW or wide:
             return super().count(indptr, indices, data, rows, n_features)
         counts = np.zeros(n_features, np.int32)
-        step = max(1, CHUNK * len(rows) // nnz)
+        step = max(1, CHUNK * len(rows) // max(1, nnz))
         for lo in range(0, len(rows), step):
             hi = min(lo + step, len(rows))
             _columns.count_columns(indptr, indices, data, rows, lo, hi, counts)
@@ -125,6 +124,11 @@ class MatrixKernels(Backend):
         sign = np.uint64(1 << (8 * data.itemsize - 1))  # the bits of minus zero
         self._over_matrix(_columns.hash_rows, (indptr, indices, bits, sign), (seed, out))
         return out
+
+    def touch(self, rows):
+        """Write zeros to new rows, which are zero: memory is given out now, not in an epoch."""
+        parts = self._parts(len(rows), self._threads(rows.size))
+        self.team.run(np.copyto, [(rows[a:b], 0) for a, b in parts])
 
     def start_uniform(self, seed, columns, limit, d, out):
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""

@@ -18,7 +18,7 @@ class Team:
 
     def __init__(self, n_jobs):
         self.workers = [_Worker() for _ in range(n_jobs - 1)]
-        self.busy = []
+        self.busy, self.first = [], None
 
     def run(self, fn, shares):
         """Return [fn(*share) for share in shares]; the caller does the first share itself."""
@@ -29,14 +29,15 @@ class Team:
 
     def start(self, fn, shares):
         """Let all shares but the first begin; `finish` does that one and ends the call."""
-        self._wait()
+        if self.first is not None:
+            raise RuntimeError("Shares were started that nobody has finished.")
         self.busy, self.first = self.workers[: len(shares) - 1], (fn, shares[0])
         for worker, share in zip(self.busy, shares[1:], strict=True):
             worker.hand(fn, share)
 
     def finish(self):
         """Return what `run` would for the shares that were started."""
-        (fn, share), busy = self.first, self.busy
+        (fn, share), busy, self.first = self.first, self.busy, None
         try:
             first = fn(*share)
         finally:
