@@ -8,7 +8,7 @@ from .._backend import Backend
 from . import _bag, _columns
 from ._threads import Team
 
-MIN_SHARE = 5000  # occurrences that make it worth waking a thread (a hand-over costs 40-100 us)
+MIN_SHARE = 10_000  # occurrences that make it worth waking a thread: three hand-overs of 40-100 us
 FEW = 50_000  # stored values that are no work for a kernel
 CHUNK = 2_000_000  # stored values a kernel call may walk, so that Ctrl-C is heard
 
