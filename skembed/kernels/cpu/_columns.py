@@ -22,13 +22,16 @@ def scan_indices(indptr, indices, lo, hi):
     least, most = np.int64(0), np.int64(-1)
     ordered = True
     for r in range(lo, hi):
-        previous = np.int64(-1)
-        for p in range(indptr[r], indptr[r + 1]):
-            j = np.int64(indices[p])
-            least = min(least, j)
-            most = max(most, j)
-            ordered &= j > previous
-            previous = j
+        s, e = indptr[r], indptr[r + 1]
+        rising = True
+        for p in range(s + 1, e):
+            rising &= indices[U(p)] > indices[U(p) - U(1)]
+        if not rising:
+            ordered = False
+            for p in range(s, e):
+                least, most = min(least, np.int64(indices[p])), max(most, np.int64(indices[p]))
+        elif s < e:  # its ends are its extremes
+            least, most = min(least, np.int64(indices[s])), max(most, np.int64(indices[e - 1]))
     return least, most, ordered
 
 
