@@ -111,7 +111,7 @@ def _scan(X):
     indices, data = X.indices, X.data
     if indices.dtype not in (np.int32, np.int64):
         indices = indices.astype(np.int64)
-    least, most, ordered = get_backend(work=len(indices)).scan(indptr, indices)
+    least, most, ordered = get_backend().scan(indptr, indices)
     _check_range(least, most, X.shape[1])
     if not ordered:
         nnz = int(indptr[-1])

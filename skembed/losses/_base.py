@@ -131,7 +131,7 @@ class Loss(BaseEstimator):
         Returns
         -------
         ndarray
-            `y`, or what a loss makes of it.
+            `y`; a loss that looks at each output alone wants shape (n_outputs, b) in that dtype.
         """
         return y
 

@@ -15,24 +15,6 @@ class SeparableLoss(Loss):
         return value, (slopes * share).astype(raw.dtype, copy=False)
 
     def align(self, y, n_outputs, dtype, xp):
-        """Return the targets laid out as the raw predictions.
-
-        Parameters
-        ----------
-        y : ndarray of shape (b,) or (b, n_outputs)
-            Encoded targets.
-        n_outputs : int
-            Number of outputs.
-        dtype : dtype
-            That of raw predictions.
-        xp : module
-            The array library, numpy or cupy.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, b)
-            The targets, in the given dtype.
-        """
         return y.reshape(-1, n_outputs).T.astype(dtype, order="C", copy=False)
 
     def pointwise(self, target, raw, xp):

@@ -95,7 +95,30 @@ class System:
         return {**answer, **seconds, "score": self.score(trained)}
 
 
-class Skembed(System):
+class Estimator(System):
+    """A classifier in the manner of scikit-learn, on CSR; "call_s" is `fit`."""
+
+    def prepare(self):
+        self.X, self.test_X = tasks.matrices(self.task)
+
+    def model(self):
+        """Return an estimator that is not fitted."""
+        raise NotImplementedError
+
+    def warm(self):
+        self.model().fit(self.X[:WARM_ROWS], self.y[:WARM_ROWS])
+
+    def train(self):
+        model = self.model()
+        start = time.perf_counter()
+        model.fit(self.X, self.y)
+        return {"call_s": time.perf_counter() - start}, model
+
+    def score(self, trained):
+        return trained.score(self.test_X, self.test_y)
+
+
+class Skembed(Estimator):
     """The classifier, for one epoch; "call_s" is `fit`, "train_s" the loop in it."""
 
     def prepare(self):
@@ -104,7 +127,7 @@ class Skembed(System):
         from skembed.estimators import _base
 
         warnings.simplefilter("ignore", ConvergenceWarning)
-        self.X, self.test_X = tasks.matrices(self.task)
+        super().prepare()
         loop, self.epochs = _base.fit_epochs, []
 
         def timed(*args, **kwargs):
@@ -126,20 +149,14 @@ class Skembed(System):
             random_state=0, n_jobs=s["threads"],
         )  # fmt: skip
 
-    def warm(self):
-        self.model().fit(self.X[:WARM_ROWS], self.y[:WARM_ROWS])
-
     def train(self):
-        model = self.model()
-        start = time.perf_counter()
-        model.fit(self.X, self.y)
-        seconds = time.perf_counter() - start
-        return {"call_s": seconds, "train_s": self.epochs[-1]}, model
+        seconds, model = super().train()
+        return {**seconds, "train_s": self.epochs[-1]}, model
 
     def score(self, trained):
         if self.binary:
             return log_loss(self.test_y, trained.predict_proba(self.test_X)[:, 1])
-        return trained.score(self.test_X, self.test_y)
+        return super().score(trained)
 
 
 class Torch(System):
@@ -234,32 +251,16 @@ class FastText(System):
         return trained.test(self.spec["files"] + "/test.txt")[1]
 
 
-class Linear(System):
+class Linear(Estimator):
     """The linear model of scikit-learn, trained by SGD; one pass."""
 
-    def prepare(self):
-        self.X, self.test_X = tasks.matrices(self.task)
-
     def model(self):
-        """Return an estimator that is not fitted."""
         from sklearn.linear_model import SGDClassifier
 
         return SGDClassifier(
             loss="log_loss", alpha=1e-6, max_iter=1, tol=None, random_state=0,
             n_jobs=self.spec["threads"],
         )  # fmt: skip
-
-    def warm(self):
-        self.model().fit(self.X[:WARM_ROWS], self.y[:WARM_ROWS])
-
-    def train(self):
-        model = self.model()
-        start = time.perf_counter()
-        model.fit(self.X, self.y)
-        return {"call_s": time.perf_counter() - start}, model
-
-    def score(self, trained):
-        return trained.score(self.test_X, self.test_y)
 
 
 class VowpalWabbit(System):

@@ -80,6 +80,8 @@ class CPUBackend(MatrixKernels):
 
     def prepare(self, indices, n_trainable):
         """Cut the trainable rows into one id range a thread, with about equal occurrences."""
+        if self.n_jobs == 1:
+            return
         sample = np.sort(indices[:: max(1, len(indices) // 20_000)])
         sample = np.append(sample[sample < n_trainable], n_trainable)
         cuts = len(sample) * np.arange(1, self.n_jobs) // self.n_jobs
@@ -314,9 +316,6 @@ class CPUBackend(MatrixKernels):
         """Run a kernel over the listed rows, each thread on a contiguous part of them."""
         m, width = len(ids), args[0].shape[1]
         jobs = self._threads(m * width)
-        if jobs == 1 and m * width < 4 * CHUNK:
-            kernel(ids, 0, m, *args)
-            return
         step = max(1, CHUNK * 4 // width) * jobs
         for lo in range(0, m, step):
             parts = self._parts(min(step, m - lo), jobs)
