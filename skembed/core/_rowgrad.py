@@ -18,7 +18,7 @@ class SparseRowGradient:
     indices : ndarray of shape (m,), int32 or int64
         Touched rows, strictly increasing.
     values : ndarray of shape (m, width)
-        Gradient of each touched row. It may be work space of a backend: copy it to keep it.
+        Gradient of each touched row.
     counts : ndarray of shape (m,), int64
         Occurrences of each row in the batch.
     shape : tuple of two int
@@ -64,12 +64,10 @@ class SparseRowGradient:
             raise ValueError(
                 f"Row ids must lie in [0, {shape[0]}), got {indices.min()} to {indices.max()}."
             )
-        rows, starts, counts = np.unique(np.sort(indices), return_index=True, return_counts=True)
-        order = np.argsort(indices, kind="stable")
-        total = np.zeros((0, shape[1]), values.dtype)
-        if len(rows):
-            total = np.add.reduceat(values[order], starts, axis=0)
-        return cls(rows.astype(np.int64), total, counts, tuple(shape))
+        groups, total = Groups.of(indices, values.dtype), np.zeros((0, shape[1]), values.dtype)
+        if len(indices):
+            total = np.add.reduceat(values[groups.keys], groups.starts[:-1], axis=0)
+        return cls(groups.ids, total, np.diff(groups.starts), tuple(shape))
 
     def add(self, other):
         """Return the sum of two gradients of one table."""
@@ -109,7 +107,7 @@ class SparseRowGradient:
 class Groups:
     """Occurrences of a batch sorted by table row.
 
-    They are work space of a backend, valid until its next batch.
+    Those of a backend are its work space, valid until its next batch.
 
     Attributes
     ----------
@@ -128,6 +126,15 @@ class Groups:
     starts: np.ndarray
     keys: np.ndarray
     coef: np.ndarray
+
+    @classmethod
+    def of(cls, rows, dtype):
+        """Group a list of rows, shape (n,), whose values are all 1."""
+        order = np.argsort(rows, kind="stable")
+        rows = rows[order]
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        ids, ends = rows[starts].astype(np.int32), np.append(starts, len(rows))
+        return cls(ids, ends, order, np.ones(len(rows), dtype))
 
 
 @dataclass(frozen=True, slots=True)

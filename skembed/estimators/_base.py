@@ -359,4 +359,4 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         n_classes = state.params[state.model.coef].n_rows
         counts = np.bincount(sample.codes[sample.rows], weights, n_classes)
         state.class_counts = state.class_counts + counts
-        return replace(data, noise=loss.noise(state.class_counts))
+        return replace(data, noise=np.cumsum(loss.noise(state.class_counts)))

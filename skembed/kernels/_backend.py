@@ -1,9 +1,9 @@
 """The operations that a backend offers, each with a plain array-code default.
 
-A backend owns threads and work space: what `forward_and_group` and `bag_backward` return is valid
-until the next batch. Indices must have passed the input scan. What a prediction needs (`scan`,
-`map_columns`, `scale`, `forward`, `linear`) gives the bits of the kernels: `get_backend` hands few
-rows to the array code, which has nothing to compile or load.
+A backend owns threads and work space: what `forward_and_group` returns is valid until the next
+batch. Indices must have passed the input scan. What a prediction needs (`scan`, `map_columns`,
+`scale`, `forward`, `linear`) gives the bits of the kernels: `get_backend` hands few rows to the
+array code, which has nothing to compile or load.
 """
 
 import numpy as np

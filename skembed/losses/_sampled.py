@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ._base import LOSSES, Loss, shares, weighted_sum
+from ._base import LOSSES, Loss
 from ._log import LogLoss
 
 
@@ -70,13 +70,13 @@ class NegativeSampling(Loss):
         chance = np.where(counts > 0, counts.astype(np.float64) ** self.power, 0)
         return chance / chance.sum()
 
-    def draw(self, noise, rng):
+    def draw(self, borders, rng):
         """Draw the classes of a batch.
 
         Parameters
         ----------
-        noise : ndarray of shape (n_classes,)
-            Chance of each class.
+        borders : ndarray of shape (n_classes,)
+            Chance of each class and those before it.
         rng : numpy.random.Generator
             Draws.
 
@@ -85,9 +85,8 @@ class NegativeSampling(Loss):
         ndarray of shape (n_negatives,), int64
             The classes, with repeats.
         """
-        borders = np.cumsum(noise)
         at = np.searchsorted(borders, rng.random(self.n_negatives) * borders[-1], side="right")
-        return np.minimum(at, len(noise) - 1)
+        return np.minimum(at, len(borders) - 1)
 
     def start(self, y, sample_weight, n_outputs):
         counts = np.bincount(y, sample_weight, n_outputs)
@@ -115,12 +114,18 @@ class NegativeSampling(Loss):
         d_raw : ndarray of shape (1 + n_negatives, b)
             Its gradient.
         """
-        share = shares(sample_weight, raw, xp)
+        return LogLoss().value_and_gradient(*self._first_of(y, raw, xp), sample_weight, xp)
+
+    def evaluate(self, y, raw, sample_weight, backend):
+        return LogLoss().evaluate(*self._first_of(y, raw, backend.xp), sample_weight, backend)
+
+    @staticmethod
+    def _first_of(y, raw, xp):
+        """Return labels that say that the first output is true, and scores that agree on draws.
+
+        A draw that is the class of a row gets a score of no loss and no slope.
+        """
         y, drawn = y
-        target = xp.zeros_like(raw)
-        target[0] = 1
-        losses, slopes = LogLoss().pointwise(target, raw, xp)
-        counts = drawn[:, None] != y
-        losses[1:] *= counts
-        slopes[1:] *= counts
-        return weighted_sum(losses, share, xp), (slopes * share).astype(raw.dtype, copy=False)
+        raw = raw.copy()
+        raw[1:][drawn[:, None] == y] = xp.finfo(raw.dtype).min / 4
+        return xp.zeros(len(y), np.intp), raw

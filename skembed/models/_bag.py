@@ -131,7 +131,7 @@ class BagModel:
             Their weights.
         backend : Backend
             Runs the operations; all stages of a linear head at once where it has a kernel for the
-            loss, with the bits of stage by stage.
+            loss, with the bits of stage by stage (to rounding where there are many outputs).
         groups : Groups or None
             Those of the batch, where they are known already.
         named : tuple of ndarray or None

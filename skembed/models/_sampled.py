@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skembed.core import ParamTable, SparseRowGradient
+from skembed.core import Groups, ParamTable, PendingRowGradient
 
 from ._bag import BagModel
 
@@ -43,14 +43,13 @@ class SampledBagModel(BagModel):
 
     def _outputs_backward(self, params, x, d_raw, named):
         (own, _), (drawn, _) = self._rows(params, named)
-        ids, grads = np.concatenate(named), {}
+        groups, grads = Groups.of(np.concatenate(named), x.dtype), {}
         parts = {
             self.coef: np.concatenate([d_raw[:1].T * x.T, d_raw[1:] @ x.T]),
             self.intercept: np.concatenate([d_raw[0], d_raw[1:].sum(axis=1)])[:, None],
         }
         for name, values in parts.items():
-            padded = np.zeros((len(ids), params[name].width), values.dtype)
+            padded = np.zeros((len(values), params[name].width), values.dtype)
             padded[:, : params[name].d] = values
-            shape = params[name].values.shape
-            grads[name] = SparseRowGradient.from_occurrences(ids, padded, shape)
+            grads[name] = PendingRowGradient(groups, padded, params[name].values.shape)
         return grads, d_raw[1:].T @ drawn + own * d_raw[:1].T

@@ -60,7 +60,10 @@ def _step(problem, state, data, rows, backend, missed, decays):
     if not math.isfinite(lr * _total(grads)):
         raise FloatingPointError("the gradient")
     if problem.transforms:
-        grads["table"] = grads["table"].sum(backend)
+        grads = {
+            name: g.sum(backend) if isinstance(g, PendingRowGradient) else g
+            for name, g in grads.items()
+        }
     for transform in problem.transforms:
         grads = transform(grads)
     for name, p in params.items():  # the table first: whatever fails there has written nothing

@@ -65,7 +65,7 @@ class TrainingRows:
     numeric : SparseRows or None
         Columns that go round the pooling.
     noise : ndarray of shape (n_outputs,) or None
-        For a sampled loss, the chance of each class to be drawn.
+        For a sampled loss, the chance of each class or one before it to be drawn.
     """
 
     indptr: np.ndarray

@@ -75,7 +75,7 @@ def line_of(shape, steps, seed=0):
     with get_backend() as backend:
         state.grow(empty.observe(every, np.ones_like(every)), UniformStart(0), solver, backend)
         scale = backend.scale(indptr, x, "mean")
-    noise = loss.noise(np.bincount(y, minlength=shape.classes)) if loss.sampled else None
+    noise = np.cumsum(loss.noise(np.bincount(y, minlength=shape.classes))) if loss.sampled else None
     rows = np.arange(n)
     return problem, state, TrainingRows(indptr, ids, x, scale, y, None, rows, noise=noise)
 

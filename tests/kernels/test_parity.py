@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -252,6 +253,44 @@ def test_linear_heads(backend, dtype, n_outputs, d, n_linear):
                 value, d_raw = backend.loss(name, target, raw, weight)
                 by_stage = value, *backend.linear_backward(pooled, coef, d_raw, scale)
                 assert all(map(np.array_equal, at_once, by_stage))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["log_loss", "softmax"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_heads_of_many_outputs(dtype, name, weighted):
+    rng = np.random.default_rng(0)
+    n_outputs, b, d = 1100, 100, 10
+    pooled = random_table(rng, b, d, dtype)
+    coef, intercept = (rng.normal(size=(n_outputs, k)).astype(dtype) for k in (d, 1))
+    target = rng.integers(0, n_outputs, b)
+    if name == "log_loss":
+        target = (np.arange(n_outputs)[:, None] == target).astype(dtype)
+    weight = rng.random(b).astype(dtype) if weighted else None
+    x = name, pooled, coef, intercept, target, weight, rng.random(b).astype(dtype)
+    found = []
+    for n_jobs in (1, 2, 3):
+        with get_backend(n_jobs) as backend:
+            found.append([np.copy(part) for part in backend.linear_loss(*x)])
+            stages = Backend.linear_loss(backend, *x)
+    for other in found[1:]:
+        assert all(map(np.array_equal, found[0], other))
+    close = dict(rtol=100 * RTOL[dtype], atol=100 * RTOL[dtype])
+    for got, want in zip(found[0], stages, strict=True):
+        np.testing.assert_allclose(got, want, **close)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_many_outputs_share_a_logarithm(dtype):
+    z = np.random.default_rng(0).normal(size=(700, 3)).astype(dtype) * [1, 30, 300]
+    z = z.astype(dtype)
+    z[:, 0] = -40  # the loss of each is far below the rounding of 1
+    value, slope = get_backend().loss("log_loss", np.zeros_like(z), z, np.array([1, 0, 0], dtype))
+    np.testing.assert_allclose(value, 700 * np.exp(-40.0), rtol=100 * RTOL[dtype])
+    value, slope = get_backend().loss("log_loss", np.zeros_like(z), z, None)
+    exact = z.astype(np.float64)
+    np.testing.assert_allclose(value, np.logaddexp(0, exact).sum() / 3, rtol=10 * RTOL[dtype])
+    np.testing.assert_allclose(slope, scipy.special.expit(exact) / 3, rtol=1e-5, atol=1e-37)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

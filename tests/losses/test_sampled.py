@@ -56,7 +56,9 @@ def test_draws_follow_the_chances():
     counts = np.array([100.0, 0, 400, 25])
     noise = loss.noise(counts)
     np.testing.assert_allclose(noise, np.sqrt(counts) / np.sqrt(counts).sum())
-    drawn = np.bincount(loss.draw(noise, np.random.default_rng(0)), minlength=4) / 200_000
+    drawn = (
+        np.bincount(loss.draw(np.cumsum(noise), np.random.default_rng(0)), minlength=4) / 200_000
+    )
     np.testing.assert_allclose(drawn, noise, atol=0.005)
     assert drawn[1] == 0
     even = NegativeSampling(power=0).noise(counts)
@@ -93,11 +95,11 @@ def test_gradients_of_the_model_are_slopes(hidden):
     with get_backend() as backend:
         _, d_raw, tape = value(backend)
         grads = model.backward(params, batch, tape, d_raw, backend)
-        grads["table"] = grads["table"].sum(backend)
         for name, g in grads.items():
             array = getattr(params[name], "values", params[name])
             dense = np.zeros_like(array)
             if hasattr(g, "indices"):
+                g = g.sum(backend)
                 assert (np.diff(g.indices) > 0).all()
                 dense[g.indices] = g.values
             else:

@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from skembed.core import Groups, PendingRowGradient, RowArray
+from skembed.core import Groups, PendingRowGradient
 
-from .._backend import FEW_OUTPUTS
-from . import _bag, _catch_up, _group, _head, _rows
-from ._matrix import CHUNK, MatrixKernels
+from . import _bag, _catch_up, _group, _rows
+from ._linear import HeadKernels
+from ._matrix import CHUNK
 
 NO_BORDERS = np.empty(0, np.int64)
 VALUES_A_ROW = 2  # stored values for each touched row of a usual batch
@@ -45,7 +45,7 @@ class LateGroups:
         return getattr(groups, name)
 
 
-class CPUBackend(MatrixKernels):
+class CPUBackend(HeadKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters
@@ -64,11 +64,6 @@ class CPUBackend(MatrixKernels):
         "ftrl": (_rows.ftrl_rows, _rows.ftrl_bag),
     }
 
-    losses = {
-        "log_loss": (_head.log_loss, _head.linear_log_loss),
-        "softmax": (_head.softmax, _head.linear_softmax),
-    }
-
     def __init__(self, n_jobs=1):
         super().__init__(n_jobs)
         self.inner = []  # borders between owners
@@ -76,7 +71,6 @@ class CPUBackend(MatrixKernels):
         self.dealt = np.empty((n_jobs, 0)), np.empty((n_jobs, 0))
         self.ends = np.empty((n_jobs, 0), np.int32)
         self.places = np.empty((n_jobs, 1 << _group.MAX_DIGIT), np.int64)
-        self.space = {}
 
     def prepare(self, indices, n_trainable):
         """Cut the trainable rows into one id range a thread, with about equal occurrences."""
@@ -110,22 +104,6 @@ class CPUBackend(MatrixKernels):
     def _todo():
         """A counter of the work that threads have taken."""
         return np.zeros(1, np.int64)
-
-    def _rows_of(self, name, n, width, dtype):
-        """Work space of n rows that start on cache lines."""
-        if name not in self.space or self.space[name].n_rows < n:
-            self.space[name] = RowArray(n * 5 // 4, width, dtype)
-        return self.space[name].values[:n]
-
-    def _line(self, name, n, make, dtype):
-        """The first n numbers of a constant line, which make(size, dtype=dtype) makes."""
-        if name not in self.space or len(self.space[name]) < n or self.space[name].dtype != dtype:
-            self.space[name] = make(n * 5 // 4 + 1, dtype=dtype)
-        return self.space[name][:n]
-
-    def d_pooled(self, b, width, dtype):
-        """Return work space for the gradient of the pooled rows; columns of padding are zero."""
-        return self._rows_of("d_pooled", b, width, dtype)
 
     def _bags(self, batch, table, jobs):
         """Return the pooled rows of a batch to be, and what `bag_forward` takes to fill them."""
@@ -225,7 +203,7 @@ class CPUBackend(MatrixKernels):
     def bag_backward(self, groups, d_pooled, winners=None):
         """Return the summed gradient of each touched row, shape (m, width)."""
         m = len(groups.ids)
-        out = self._rows_of("values", m, d_pooled.shape[1], d_pooled.dtype)
+        out = np.empty((m, d_pooled.shape[1]), d_pooled.dtype)
         x, todo = (groups.starts, groups.keys, groups.coef, d_pooled), self._todo()
         if winners is None:
             kernel, x = _rows.sum_groups, (*x, todo, out)
@@ -264,52 +242,6 @@ class CPUBackend(MatrixKernels):
             return
         parts = self._parts(n, self.n_jobs)
         self.team.run(kernel, [(ids, g, 0, lo, hi, *arrays, *args) for lo, hi in parts])
-
-    # ---------------------------------------------------------------- head and loss
-    def _weights(self, weight, b, dtype):
-        """Weights of the rows of a batch and their sum."""
-        if weight is None:
-            return self._line("ones", b, np.ones, dtype), float(b)
-        return weight, float(weight.sum(dtype=np.float64))
-
-    def loss(self, name, target, raw, weight):
-        """Return the weighted mean loss and its gradient for aligned targets; weights or None."""
-        slope = np.empty_like(raw)
-        weights = self._weights(weight, raw.shape[1], raw.dtype)
-        return self.losses[name][0](target, raw, *weights, slope), slope
-
-    def linear(self, pooled, coef, intercept):
-        """Return raw predictions coef @ pooled.T + intercept, shape (n_outputs, b)."""
-        if len(coef) > FEW_OUTPUTS:
-            return super().linear(pooled, coef, intercept)
-        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
-        raw = np.empty((len(coef), len(pooled)), coef.dtype)
-        _head.linear(pooled, coef, intercept, rows, raw)
-        return raw
-
-    def _head_space(self, coef, pooled):
-        """Padded rows for a head of few outputs, and its gradients to be."""
-        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
-        g_coef, g_intercept = np.empty_like(coef), np.empty((len(coef), 1), coef.dtype)
-        return rows, (g_coef, g_intercept, self.d_pooled(*pooled.shape, pooled.dtype))
-
-    def linear_backward(self, pooled, coef, d_raw, scale):
-        """Go back through raw = coef @ pooled.T + intercept, of pooled rows that were scaled."""
-        if len(coef) > FEW_OUTPUTS:
-            return super().linear_backward(pooled, coef, d_raw, scale)
-        rows, grads = self._head_space(coef, pooled)
-        _head.linear_backward(pooled, coef, d_raw, scale, rows, *grads)
-        return grads
-
-    def linear_loss(self, name, pooled, coef, intercept, target, weight, scale):
-        """Run `linear`, `loss` and `linear_backward`; return the value and the gradients."""
-        n_outputs, b = len(coef), len(pooled)
-        if n_outputs > FEW_OUTPUTS:
-            return super().linear_loss(name, pooled, coef, intercept, target, weight, scale)
-        rows, grads = self._head_space(coef, pooled)
-        raw, d_raw = np.empty((n_outputs, b), coef.dtype), np.empty((n_outputs, b), coef.dtype)
-        x = target, *self._weights(weight, b, coef.dtype), scale, rows, raw, d_raw
-        return self.losses[name][1](pooled, coef, intercept, *x, *grads), *grads
 
     # ---------------------------------------------------------------- rows, wherever they come from
     def _over_rows(self, kernel, ids, *args):

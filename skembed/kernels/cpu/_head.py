@@ -11,6 +11,7 @@ from ._lines import add1, add4, dot, set1, two_to_the
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 U = np.uint64
+LOGS = 256  # outputs whose logarithms are one: the product, at most 2**LOGS, is finite
 LOWEST = (-87.0, -708.0)  # exponents whose power is still a normal number: float32, float64
 
 
@@ -44,18 +45,31 @@ def _exp(z, like):
 
 @njit(inline="always", **OPTIONS)
 def log_loss(target, raw, weight, total, slope):
-    """Write the gradient of log(1 + exp(z)) - y z; return the weighted mean loss."""
-    kind, value = raw.dtype.type, 0.0
+    """Write the gradient of log(1 + exp(z)) - y z; return the weighted mean loss.
+
+    Logarithms are dear: those of several outputs are one, log1p of `factors`, which is the product
+    of their 1 + exp(-|z|), less 1.
+    """
+    (n_outputs, b), kind, value = raw.shape, raw.dtype.type, 0.0
     zero, one = kind(0), kind(1)
-    for k in range(raw.shape[0]):
-        for i in range(raw.shape[1]):
+    share, losses, factors = np.empty(b, raw.dtype), np.zeros(b), np.zeros(b)
+    for i in range(b):
+        share[i] = weight[i] / total
+    for k in range(n_outputs):
+        for i in range(b):
             slope[k, i] = _exp(-abs(raw[k, i]), raw)
-        for i in range(raw.shape[1]):
+        for i in range(b):
             z, y, small = raw[k, i], target[k, i], slope[k, i]
-            loss = (z if z > zero else zero) + np.log1p(small) - y * z
-            value += np.float64(loss) * weight[i]
+            losses[i] += np.float64(z if z > zero else zero) - np.float64(y) * np.float64(z)
+            factors[i] += np.float64(small) * (1 + factors[i])
             chance = (one if z >= zero else small) / (one + small)
-            slope[k, i] = (chance - y) * kind(weight[i] / total)
+            slope[k, i] = (chance - y) * share[i]
+        if k % LOGS == LOGS - 1 or k == n_outputs - 1:
+            for i in range(b):
+                losses[i] += np.log1p(factors[i])
+                factors[i] = 0
+    for i in range(b):
+        value += losses[i] * weight[i]
     return value / total
 
 
