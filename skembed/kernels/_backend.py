@@ -25,7 +25,7 @@ class Backend:
     row_updates : dict
         Solver name to a pair of kernels; a solver that is missing steps by its `rule`.
     losses : dict
-        Loss name to a pair of kernels; a missing loss is evaluated by its `value_and_gradient`.
+        Loss name to a kernel; a missing loss is evaluated by its `value_and_gradient`.
     """
 
     xp = np

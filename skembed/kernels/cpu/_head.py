@@ -1,8 +1,11 @@
 """Losses, and a linear head of few outputs: forward, loss and back.
 
 Raw predictions are class-major. `weight` has one number a row of the batch, `total` is their sum;
-the value of a batch is summed in float64 in a fixed order. `linear_*` runs the three stages in one.
+the value of a batch is summed in float64 in a fixed order. `space` is work space: three lines of
+one number a row.
 """
+
+import math
 
 import numpy as np
 from numba import njit
@@ -11,6 +14,7 @@ from ._lines import add1, add4, dot, set1, two_to_the
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 U = np.uint64
+TAYLOR = tuple(1 / math.factorial(k) for k in range(12, -1, -1))
 LOGS = 256  # outputs whose logarithms are one: the product, at most 2**LOGS, is finite
 LOWEST = (-87.0, -708.0)  # exponents whose power is still a normal number: float32, float64
 
@@ -27,34 +31,23 @@ def _exp(z, like):
     x = lowest if z < lowest else z
     n = np.floor(x * kind(1.4426950408889634) + kind(0.5))
     r = x - n * kind(0.693359375) - n * kind(-2.121944400546905827679e-4)
-    y = kind(1 / 479001600)
-    y = y * r + kind(1 / 39916800)
-    y = y * r + kind(1 / 3628800)
-    y = y * r + kind(1 / 362880)
-    y = y * r + kind(1 / 40320)
-    y = y * r + kind(1 / 5040)
-    y = y * r + kind(1 / 720)
-    y = y * r + kind(1 / 120)
-    y = y * r + kind(1 / 24)
-    y = y * r + kind(1 / 6)
-    y = y * r + kind(0.5)
-    y = y * r + kind(1)
-    y = y * r + kind(1)
+    y = kind(0)
+    for k in range(len(TAYLOR)):
+        y = y * r + kind(TAYLOR[k])
     return kind(0) if z < lowest else y * two_to_the(n)
 
 
-@njit(inline="always", **OPTIONS)
-def log_loss(target, raw, weight, total, slope):
+@njit(**OPTIONS)
+def log_loss(target, raw, weight, total, space, slope):
     """Write the gradient of log(1 + exp(z)) - y z; return the weighted mean loss.
 
     Logarithms are dear: those of several outputs are one, log1p of `factors`, which is the product
     of their 1 + exp(-|z|), less 1.
     """
     (n_outputs, b), kind, value = raw.shape, raw.dtype.type, 0.0
-    zero, one = kind(0), kind(1)
-    share, losses, factors = np.empty(b, raw.dtype), np.zeros(b), np.zeros(b)
+    zero, one, (losses, factors, share) = kind(0), kind(1), space
     for i in range(b):
-        share[i] = weight[i] / total
+        losses[i], factors[i], share[i] = 0, 0, weight[i] / total
     for k in range(n_outputs):
         for i in range(b):
             slope[k, i] = _exp(-abs(raw[k, i]), raw)
@@ -63,7 +56,7 @@ def log_loss(target, raw, weight, total, slope):
             losses[i] += np.float64(z if z > zero else zero) - np.float64(y) * np.float64(z)
             factors[i] += np.float64(small) * (1 + factors[i])
             chance = (one if z >= zero else small) / (one + small)
-            slope[k, i] = (chance - y) * share[i]
+            slope[k, i] = (chance - y) * kind(share[i])
         if k % LOGS == LOGS - 1 or k == n_outputs - 1:
             for i in range(b):
                 losses[i] += np.log1p(factors[i])
@@ -73,30 +66,32 @@ def log_loss(target, raw, weight, total, slope):
     return value / total
 
 
-@njit(inline="always", **OPTIONS)
-def softmax(target, raw, weight, total, slope):
+@njit(**OPTIONS)
+def softmax(target, raw, weight, total, space, slope):
     """Write the gradient of log(sum exp z) - z[y]; return the weighted mean loss."""
     (n_classes, b), kind, value = raw.shape, raw.dtype.type, 0.0
-    top, sums = raw[0].copy(), np.zeros(b, raw.dtype)
+    top, sums, share = space
+    for i in range(b):
+        top[i], sums[i] = raw[0, i], 0
     for k in range(1, n_classes):
         for i in range(b):
-            z = raw[k, i]
+            z = np.float64(raw[k, i])
             top[i] = z if z > top[i] else top[i]
     for k in range(n_classes):
         for i in range(b):
-            y = _exp(raw[k, i] - top[i], raw)
+            y = _exp(raw[k, i] - kind(top[i]), raw)
             slope[k, i] = y
             sums[i] += y
     for i in range(b):
         picked = raw[U(target[i]), i] - top[i]
-        value += np.float64(np.log(sums[i]) - picked) * weight[i]
-        top[i] = kind(weight[i] / total)
-        sums[i] = top[i] / sums[i]
+        value += (np.log(sums[i]) - picked) * weight[i]
+        share[i] = weight[i] / total
+        sums[i] = share[i] / sums[i]
     for k in range(n_classes):
         for i in range(b):
-            slope[k, i] *= sums[i]
+            slope[k, i] *= kind(sums[i])
     for i in range(b):
-        slope[U(target[i]), i] -= top[i]
+        slope[U(target[i]), i] -= kind(share[i])
     return value / total
 
 
@@ -108,7 +103,7 @@ def _widen(coef, rows):
             rows[c, k] = coef[c, k] if k < coef.shape[1] else 0
 
 
-@njit(inline="always", **OPTIONS)
+@njit(**OPTIONS)
 def linear(pooled, coef, intercept, rows, raw):
     """Write raw[c, i] = coef[c] . pooled[i] + intercept[c]; `rows` is work space."""
     _widen(coef, rows)
@@ -117,7 +112,7 @@ def linear(pooled, coef, intercept, rows, raw):
             raw[c, i] = dot(rows, U(c), pooled, U(i), pooled.shape[1]) + intercept[c, 0]
 
 
-@njit(inline="always", **OPTIONS)
+@njit(**OPTIONS)
 def linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_pooled):
     """Write d_pooled[i] = scale[i] * sum_c d_raw[c, i] coef[c] and the gradients of the head.
 
@@ -151,27 +146,3 @@ def linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_poo
         for c in range(1, n_outputs):
             for k in range(0, width, line):
                 add1(d_pooled, i, rows, U(c), d_raw[c, i] * scale[i], k)
-
-
-@njit(**OPTIONS)
-def linear_log_loss(
-    pooled, coef, intercept, target, weight, total, scale, rows, raw, d_raw, g_coef, g_intercept,
-    d_pooled,
-):  # fmt: skip
-    """Run `linear`, `log_loss` and `linear_backward`; return the weighted mean loss."""
-    linear(pooled, coef, intercept, rows, raw)
-    value = log_loss(target, raw, weight, total, d_raw)
-    linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_pooled)
-    return value
-
-
-@njit(**OPTIONS)
-def linear_softmax(
-    pooled, coef, intercept, target, weight, total, scale, rows, raw, d_raw, g_coef, g_intercept,
-    d_pooled,
-):  # fmt: skip
-    """Run `linear`, `softmax` and `linear_backward`; return the weighted mean loss."""
-    linear(pooled, coef, intercept, rows, raw)
-    value = softmax(target, raw, weight, total, d_raw)
-    linear_backward(pooled, coef, d_raw, scale, rows, g_coef, g_intercept, d_pooled)
-    return value

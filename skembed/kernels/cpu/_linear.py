@@ -21,10 +21,7 @@ class HeadKernels(MatrixKernels):
         Number of threads; results do not depend on it.
     """
 
-    losses = {
-        "log_loss": (_head.log_loss, _head.linear_log_loss),
-        "softmax": (_head.softmax, _head.linear_softmax),
-    }
+    losses = {"log_loss": _head.log_loss, "softmax": _head.softmax}
 
     def __init__(self, n_jobs=1):
         super().__init__(n_jobs)
@@ -55,9 +52,9 @@ class HeadKernels(MatrixKernels):
 
     def loss(self, name, target, raw, weight):
         """Return the weighted mean loss and its gradient for aligned targets; weights or None."""
-        slope = np.empty_like(raw)
+        slope, space = np.empty_like(raw), np.empty((3, raw.shape[1]))
         weights = self._weights(weight, raw.shape[1], raw.dtype)
-        return self.losses[name][0](target, raw, *weights, slope), slope
+        return self.losses[name](target, raw, *weights, space, slope), slope
 
     def linear(self, pooled, coef, intercept):
         """Return raw predictions coef @ pooled.T + intercept, shape (n_outputs, b)."""
@@ -68,33 +65,24 @@ class HeadKernels(MatrixKernels):
         _head.linear(pooled, coef, intercept, rows, raw)
         return raw
 
-    def _head_space(self, coef, pooled):
-        """Padded rows for a head of few outputs, and its gradients to be."""
-        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
-        g_coef, g_intercept = np.empty_like(coef), np.empty((len(coef), 1), coef.dtype)
-        return rows, (g_coef, g_intercept, self.d_pooled(*pooled.shape, pooled.dtype))
-
     def linear_backward(self, pooled, coef, d_raw, scale):
         """Go back through raw = coef @ pooled.T + intercept, of pooled rows that were scaled."""
         if len(coef) > FEW_OUTPUTS:
             return super().linear_backward(pooled, coef, d_raw, scale)
-        rows, grads = self._head_space(coef, pooled)
+        rows = self._rows_of("head", len(coef), pooled.shape[1], coef.dtype)
+        g_coef, g_intercept = np.empty_like(coef), np.empty((len(coef), 1), coef.dtype)
+        grads = g_coef, g_intercept, self.d_pooled(*pooled.shape, pooled.dtype)
         _head.linear_backward(pooled, coef, d_raw, scale, rows, *grads)
         return grads
 
     def linear_loss(self, name, pooled, coef, intercept, target, weight, scale):
         """Run `linear`, `loss` and `linear_backward`; return the value and the gradients."""
-        n_outputs, b = len(coef), len(pooled)
-        if n_outputs > FEW_OUTPUTS:
-            run = super().linear_loss if n_outputs * b < MANY else self._wide_loss
-            return run(name, pooled, coef, intercept, target, weight, scale)
-        rows, grads = self._head_space(coef, pooled)
-        raw, d_raw = np.empty((n_outputs, b), coef.dtype), np.empty((n_outputs, b), coef.dtype)
-        x = target, *self._weights(weight, b, coef.dtype), scale, rows, raw, d_raw
-        return self.losses[name][1](pooled, coef, intercept, *x, *grads), *grads
+        few = len(coef) <= FEW_OUTPUTS or len(coef) * len(pooled) < MANY
+        run = super().linear_loss if few else self._blocks_loss
+        return run(name, pooled, coef, intercept, target, weight, scale)
 
-    def _wide_loss(self, name, pooled, coef, intercept, target, weight, scale):
-        """Do what `linear_loss` does for many outputs: each thread takes some rows of the batch."""
+    def _blocks_loss(self, name, pooled, coef, intercept, target, weight, scale):
+        """Do what `linear_loss` does for many predictions: each thread takes blocks of rows."""
         (n_outputs, d), b, dtype = coef.shape, len(pooled), coef.dtype
         d_raw = self._rows_of("d_raw", n_outputs, b, dtype)[:, :b]
         d_pooled, x = self.d_pooled(*pooled.shape, dtype), pooled[:, :d]
@@ -118,7 +106,9 @@ class HeadKernels(MatrixKernels):
             raw = coef @ x[at].T
             raw += intercept
             wanted, slope = np.ascontiguousarray(target[..., at]), np.empty_like(raw)
-            values.append((lo, self.losses[name][0](wanted, raw, weight[at], total, slope)))
+            space = np.empty((3, raw.shape[1]))
+            value = self.losses[name](wanted, raw, weight[at], total, space, slope)
+            values.append((lo, value))
             np.multiply(slope.T @ coef, scale[at, None], out=d_pooled[at, : coef.shape[1]])
             d_raw[:, at] = slope
         return values
