@@ -1,0 +1,216 @@
+"""Words and n-grams of many documents that lie one behind the other in a UTF-8 buffer.
+
+A document is ``text[offsets[d]:offsets[d + 1]]`` and ends between two characters. Words are copied
+to a buffer in which a space stands before the first and behind every word of a document, so that
+neighbouring words joined by one space, and a word between its spaces, are ranges of it.
+
+Characters are looked up in a table by code point. One of 128 entries is enough for ASCII.
+"""
+
+import numpy as np
+from numba import njit
+
+OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
+U = np.uint64
+SPACE = np.uint8(32)
+FNV_START, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+
+
+@njit(inline="always", **OPTIONS)
+def _decode(text, p):
+    """Return the code point at text[p] and the number of its bytes."""
+    c = np.int64(text[U(p)])
+    if c < 0x80:
+        return c, 1
+    second = np.int64(text[U(p + 1)]) & 0x3F
+    if c < 0xE0:
+        return (c & 0x1F) << 6 | second, 2
+    third = np.int64(text[U(p + 2)]) & 0x3F
+    if c < 0xF0:
+        return (c & 0x0F) << 12 | second << 6 | third, 3
+    return (c & 0x07) << 18 | second << 12 | third << 6 | np.int64(text[U(p + 3)]) & 0x3F, 4
+
+
+@njit(inline="always", **OPTIONS)
+def _after(text, p, end):
+    """Return the position of the character that follows the one at p, or `end`."""
+    p += 1
+    while p < end and text[U(p)] & 0xC0 == 0x80:
+        p += 1
+    return p
+
+
+@njit(**OPTIONS)
+def find_words(text, offsets, members, shortest, out, starts, stops, sizes, indptr):
+    """Copy the longest runs of member characters, of at least `shortest` characters, to `out`.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        The documents.
+    offsets : ndarray of int64, shape (n + 1,)
+        Where they begin; the last entry is their end.
+    members : ndarray of bool, shape (128,) or (0x110000,)
+        Whether a character, by code point, belongs to words.
+    shortest : int
+        Number of characters that make a word.
+    out : ndarray of uint8
+        Receives the words; len(text) + 2 n bytes are enough.
+    starts, stops, sizes : ndarray of int64
+        Receive where the words lie in `out` and how many characters they have.
+    indptr : ndarray of int64, shape (n + 1,)
+        Receives at d + 1 the number of words in documents 0..d.
+
+    Returns
+    -------
+    int
+        Bytes of `out` that were written.
+    """
+    q, w = 0, 0
+    for d in range(offsets.shape[0] - 1):
+        out[q] = SPACE
+        q += 1
+        start, size, p, end = q, 0, offsets[d], offsets[d + 1]
+        while p <= end:
+            inside, width = False, 1
+            if p < end:
+                c, width = _decode(text, p)
+                inside = members[U(c)]
+            if inside:
+                for k in range(width):
+                    out[U(q + k)] = text[U(p + k)]
+                q += width
+                size += 1
+            elif size >= shortest:
+                starts[w], stops[w], sizes[w] = start, q, size
+                out[q] = SPACE
+                q += 1
+                w += 1
+                start, size = q, 0
+            else:
+                q, size = start, 0
+            p += width
+        indptr[d + 1] = w
+    return q
+
+
+@njit(inline="always", **OPTIONS)
+def _place(text, start, stop, slots, words, word_offsets):
+    """Return the slot that holds a word, or the free one where it belongs."""
+    h = FNV_START
+    for p in range(start, stop):
+        h = (h ^ U(text[U(p)])) * FNV_PRIME
+    at = (h ^ (h >> U(32))) & U(slots.shape[0] - 1)
+    while slots[at] >= 0:
+        s = word_offsets[slots[at]]
+        n = word_offsets[slots[at] + 1] - s
+        if n == stop - start:
+            k = 0
+            while k < n and words[U(s + k)] == text[U(start + k)]:
+                k += 1
+            if k == n:
+                break
+        at = (at + U(1)) & U(slots.shape[0] - 1)
+    return at
+
+
+@njit(**OPTIONS)
+def enter_words(words, offsets, slots):
+    """Enter the words ``words[offsets[i]:offsets[i + 1]]`` into a hash table.
+
+    `slots` is int64 of a power of two, more than there are words, and holds -1 throughout.
+    """
+    for i in range(offsets.shape[0] - 1):
+        at = _place(words, offsets[i], offsets[i + 1], slots, words, offsets)
+        if slots[at] < 0:
+            slots[at] = i
+
+
+@njit(**OPTIONS)
+def drop_words(text, starts, stops, sizes, indptr, words, word_offsets, slots):
+    """Remove the words of a hash table in place, and close the gaps.
+
+    All but the last parameters are what `find_words` has written, the last what `enter_words` has.
+    """
+    q, w, first = 0, 0, 0
+    for d in range(indptr.shape[0] - 1):
+        text[q] = SPACE
+        q += 1
+        for i in range(first, indptr[d + 1]):
+            if slots[_place(text, starts[i], stops[i], slots, words, word_offsets)] >= 0:
+                continue
+            s, n = starts[i], stops[i] - starts[i]
+            for k in range(n):
+                text[U(q + k)] = text[U(s + k)]
+            text[q + n] = SPACE
+            starts[w], stops[w], sizes[w] = q, q + n, sizes[i]
+            q += n + 1
+            w += 1
+        first, indptr[d + 1] = indptr[d + 1], w
+
+
+@njit(**OPTIONS)
+def join_words(starts, stops, indptr, low, high, places, gram_starts, gram_stops):
+    """Write the spans of low..high neighbouring words of each document.
+
+    Those of document d are written from places[d] on. A document of k words has k - n + 1 of n.
+    """
+    for d in range(indptr.shape[0] - 1):
+        q, s, e = places[d], indptr[d], indptr[d + 1]
+        for n in range(low, min(high, e - s) + 1):
+            for i in range(s, e - n + 1):
+                gram_starts[U(q)], gram_stops[U(q)] = starts[i], stops[i + n - 1]
+                q += 1
+
+
+@njit(**OPTIONS)
+def cut_pieces(text, starts, stops, sizes, low, high, places, gram_starts, gram_stops):
+    """Write the spans of min(low, size)..high characters of ``text[starts[i]:stops[i]]``.
+
+    Those of piece i are written from places[i] on; sizes[i] is its number of characters.
+    """
+    for i in range(starts.shape[0]):
+        q, least = places[i], min(low, sizes[i])
+        head = starts[i]
+        for _ in range(least):
+            head = _after(text, head, stops[i])
+        for _ in range(least, min(high, sizes[i]) + 1):
+            p, e = starts[i], head
+            gram_starts[U(q)], gram_stops[U(q)] = p, e
+            q += 1
+            while e < stops[i]:
+                p, e = _after(text, p, stops[i]), _after(text, e, stops[i])
+                gram_starts[U(q)], gram_stops[U(q)] = p, e
+                q += 1
+            head = _after(text, head, stops[i])
+
+
+@njit(**OPTIONS)
+def squeeze_spaces(text, offsets, spaces, out, out_offsets, sizes):
+    """Copy documents to `out` with one space for two white-space characters or more in a row.
+
+    A single one stays what it is. `sizes` receives the number of characters of each document.
+    """
+    q = 0
+    for d in range(offsets.shape[0] - 1):
+        p, end, size = offsets[d], offsets[d + 1], 0
+        while p < end:
+            c, width = _decode(text, p)
+            after = p + width
+            run = 1
+            while spaces[U(c)] and after < end:
+                following, more = _decode(text, after)
+                if not spaces[U(following)]:
+                    break
+                after += more
+                run += 1
+            if run > 1:
+                out[q] = SPACE
+                width = 1
+            else:
+                for k in range(width):
+                    out[U(q + k)] = text[U(p + k)]
+            q += width
+            size += 1
+            p = after
+        out_offsets[d + 1], sizes[d] = q, size
