@@ -5,6 +5,7 @@ from ._features import FeatureIndex
 from ._registry import Registry
 from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
+from ._spans import Spans
 from ._table import LINE, ParamTable, RowArray, padded_width
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "PendingRowGradient",
     "Registry",
     "RowArray",
+    "Spans",
     "SparseRowGradient",
     "SparseRows",
     "hashed_uniform",

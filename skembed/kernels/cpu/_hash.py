@@ -1,0 +1,141 @@
+"""MurmurHash3 of tokens, and their sums in the columns of a CSR matrix.
+
+The hash is MurmurHash3_x86_32 (Appleby, 2011). Tokens of a column share a prefix; its whole blocks
+of four bytes are hashed once, and the up to three bytes that are left (`rest`) go before the bytes
+of each token.
+"""
+
+import numpy as np
+from numba import njit
+
+OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
+U, U32 = np.uint64, np.uint32
+C1, C2, C3 = U32(0xCC9E2D51), U32(0x1B873593), U32(0xE6546B64)
+F1, F2 = U32(0x85EBCA6B), U32(0xC2B2AE35)
+RUN = 32  # keys that are sorted by counting the smaller ones
+LOW = np.int64(0xFFFFFFFF)
+
+
+@njit(inline="always", **OPTIONS)
+def scramble(k):
+    """Return a block as it enters the hash."""
+    k = U32(k * C1)
+    k = U32(U32(k << U32(15)) | (k >> U32(17)))
+    return U32(k * C2)
+
+
+@njit(inline="always", **OPTIONS)
+def absorb(h, k):
+    """Return the hash after one more block."""
+    h = U32(h ^ scramble(k))
+    h = U32(U32(h << U32(13)) | (h >> U32(19)))
+    return U32(U32(h * U32(5)) + C3)
+
+
+@njit(inline="always", **OPTIONS)
+def finish(h, n):
+    """Return the hash of n bytes, all of them absorbed."""
+    h = U32(h ^ U32(n))
+    h = U32(U32(h ^ (h >> U32(16))) * F1)
+    h = U32(U32(h ^ (h >> U32(13))) * F2)
+    return U32(h ^ (h >> U32(16)))
+
+
+@njit(inline="always", **OPTIONS)
+def word_at(buffer, p):
+    """Return four bytes, the low one first."""
+    low = U(buffer[p]) | U(buffer[p + U(1)]) << U(8)
+    return low | U(buffer[p + U(2)]) << U(16) | U(buffer[p + U(3)]) << U(24)
+
+
+@njit(**OPTIONS)
+def hash_spans(prefix, seed, buffer, starts, ends, lo, hi, out, column):
+    """Write out[i, column] = the hash of prefix + buffer[starts[i]:ends[i]], lo <= i < hi."""
+    begin, p, n_before = U32(seed), U(0), prefix.shape[0]
+    while p + U(4) <= U(n_before):
+        begin = absorb(begin, U32(word_at(prefix, p)))
+        p += U(4)
+    rest, first_shift = U(0), U(8) * (U(n_before) - p)
+    while p < U(n_before):
+        rest |= U(prefix[p]) << (U(8) * (p & U(3)))
+        p += U(1)
+    for i in range(lo, hi):
+        h, held, shift = begin, rest, first_shift
+        p, e = U(starts[i]), U(ends[i])
+        while p + U(4) <= e:
+            held |= word_at(buffer, p) << shift
+            h = absorb(h, U32(held))
+            held >>= U(32)
+            p += U(4)
+        while p < e:
+            held |= U(buffer[p]) << shift
+            shift += U(8)
+            p += U(1)
+        if shift >= U(32):
+            h = absorb(h, U32(held))
+            held >>= U(32)
+        h = U32(h ^ scramble(U32(held)))
+        out[U(i), U(column)] = np.int32(finish(h, n_before + ends[i] - starts[i]))
+
+
+@njit(**OPTIONS)
+def hash_ids(ids, seed, lo, hi, out):
+    """Write out[i] = the hash of ids[i] as eight bytes, the low ones first, lo <= i < hi."""
+    for i in range(lo, hi):
+        x = U(np.int64(ids[i]))
+        h = absorb(absorb(U32(seed), U32(x)), U32(x >> U(32)))
+        out[i] = np.int32(finish(h, 8))
+
+
+@njit(inline="always", **OPTIONS)
+def sort_keys(keys, spare, s, e):
+    """Sort keys[s:e], all different; return whether the result is in `spare` instead."""
+    for a in range(s, e, RUN):
+        b = min(a + RUN, e)
+        for i in range(a, b):
+            key, rank = keys[i], a
+            for j in range(a, b):
+                rank += np.int64(keys[j] < key)
+            spare[rank] = key
+    in_spare, width = True, RUN
+    while width < e - s:
+        source, target = (spare, keys) if in_spare else (keys, spare)
+        for a in range(s, e, 2 * width):
+            i, middle, end = a, min(a + width, e), min(a + 2 * width, e)
+            j = middle
+            for o in range(a, end):
+                if j >= end or (i < middle and source[i] < source[j]):
+                    target[o] = source[i]
+                    i += 1
+                else:
+                    target[o] = source[j]
+                    j += 1
+        in_spare, width = not in_spare, 2 * width
+    return in_spare
+
+
+@njit(**OPTIONS)
+def fold_rows(indptr, hashes, values, n_features, sign, lo, hi, keys, spare, indices, data, counts):
+    """Write the rows lo <= r < hi from position indptr[lo] on; return where they end.
+
+    A hash with the bit of `sign` turns the sign of its value.
+    """
+    kind, n, at = data.dtype.type, U32(n_features), indptr[lo]
+    for r in range(lo, hi):
+        s, m, first = indptr[r], indptr[r], at
+        for p in range(s, indptr[r + 1]):
+            h = np.int64(hashes[p])
+            keys[m] = np.int64(U32(abs(h)) % n) << 32 | (p - s)
+            m += np.int64(values[p] != 0)
+        in_order = spare if sort_keys(keys, spare, s, m) else keys
+        q = s
+        while q < m:
+            column, total = in_order[q] >> 32, kind(0)
+            while q < m and in_order[q] >> 32 == column:
+                p = s + (in_order[q] & LOW)
+                total = kind(total + kind(-values[p] if hashes[p] & sign else values[p]))
+                q += 1
+            indices[at], data[at] = column, total
+            at += np.int64(total != 0)
+        counts[r] = at - first
+    return at
