@@ -8,6 +8,7 @@ from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    HashingVectorizer,
     suggest_n_components,
 )
 
@@ -17,6 +18,7 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "HashingVectorizer",
     "__version__",
     "losses",
     "metrics",

@@ -7,6 +7,7 @@ from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, 
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
 from ._spans import Spans
 from ._table import LINE, ParamTable, RowArray, padded_width
+from ._text import TOKEN_PATTERNS, TextRule
 
 __all__ = [
     "GOLDEN",
@@ -15,6 +16,7 @@ __all__ = [
     "NEGATIVES",
     "SHUFFLE",
     "SPLIT",
+    "TOKEN_PATTERNS",
     "CSRBatch",
     "FeatureIndex",
     "Groups",
@@ -25,6 +27,7 @@ __all__ = [
     "Spans",
     "SparseRowGradient",
     "SparseRows",
+    "TextRule",
     "hashed_uniform",
     "mix",
     "padded_width",

@@ -3,11 +3,13 @@
 from ._bag import EmbeddingBag
 from ._classifier import EmbeddingBagClassifier
 from ._regressor import EmbeddingBagRegressor
+from ._vectorizer import HashingVectorizer
 from ._width import suggest_n_components
 
 __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "HashingVectorizer",
     "suggest_n_components",
 ]

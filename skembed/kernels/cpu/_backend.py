@@ -11,8 +11,8 @@ from skembed.core import Groups, PendingRowGradient, RowArray
 
 from .._backend import FEW_OUTPUTS
 from . import _bag, _catch_up, _group, _head, _rows
+from ._grams import TextKernels
 from ._matrix import CHUNK
-from ._tokens import TokenKernels
 
 NO_BORDERS = np.empty(0, np.int64)
 VALUES_A_ROW = 2  # stored values for each touched row of a usual batch
@@ -46,7 +46,7 @@ class LateGroups:
         return getattr(groups, name)
 
 
-class CPUBackend(TokenKernels):
+class CPUBackend(TextKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters

@@ -1,34 +1,53 @@
-"""From documents to the n-grams that scikit-learn's analyzers make of them, as spans of a buffer."""
+"""Drives the kernels on text: from documents to the hashes of their n-grams."""
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
-from . import _text
+from skembed.core import TOKEN_PATTERNS, Spans, TextRule
 
-ASCII, UNICODE = 0x80, 0x110000
+from . import _hash, _text
+from ._tokens import TokenKernels
+
+ASCII, UNICODE = 0x80, 0x110000  # numbers of code points
+NO_PREFIX = np.frombuffer(b"", np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
-class Grams:
-    """N-grams of documents: those of document d are indptr[d] <= i < indptr[d + 1].
+class TextKernels(TokenKernels):
+    """Numba kernels for text; threads divide documents.
 
-    Attributes
+    Parameters
     ----------
-    text : ndarray of uint8
-        UTF-8.
-    starts, stops : ndarray of int64
-        N-gram i is ``text[starts[i]:stops[i]]``.
-    indptr : ndarray of int64, shape (n_documents + 1,)
-        Documents one behind the other.
+    n_jobs : int
+        Number of threads; results do not depend on it.
     """
 
-    text: np.ndarray
-    starts: np.ndarray
-    stops: np.ndarray
-    indptr: np.ndarray
+    def text_hasher(self, rule, seed):
+        """Return a function that hashes the n-grams of documents by a `TextRule`."""
+        cut = CUTTERS[rule.analyzer](rule)
+
+        def hash_part(text, offsets):
+            spans, indptr = cut(text, offsets, UNICODE if text.max(initial=0) >= ASCII else ASCII)
+            hashes = np.empty((len(spans), 1), np.int32)
+            x = NO_PREFIX, seed, spans.buffer, spans.starts, spans.ends
+            _hash.hash_spans(*x, 0, len(spans), hashes, 0)
+            return indptr, hashes[:, 0]
+
+        def hash_text(text, offsets):
+            jobs = self._threads(len(text))
+            inner = [len(text) * t // jobs for t in range(1, jobs)]
+            borders = [0, *np.searchsorted(offsets[:-1], inner).tolist(), len(offsets) - 1]
+            shares = []
+            for lo, hi in pairwise(borders):
+                s, e = offsets[[lo, hi]].tolist()
+                shares.append((text[s:e], offsets[lo : hi + 1] - s))
+            parts = self.team.run(hash_part, shares)
+            counts = np.concatenate([np.diff(indptr) for indptr, _ in parts])
+            return starts_of(counts), np.concatenate([hashes for _, hashes in parts])
+
+        return hash_text
 
 
 @cache
@@ -37,113 +56,112 @@ def characters(pattern, end):
     table = np.zeros(end, bool)
     for run in re.finditer(f"(?:{pattern})+", "".join(map(chr, range(end)))):
         table[slice(*run.span())] = True
-    table.flags.writeable = False
     return table
 
 
-def encode_words(words):
-    """Return the bytes of strings, one behind the other, and their offsets."""
-    parts = [word.encode("utf-8", "surrogatepass") for word in words]
-    offsets = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=offsets[1:])
-    return np.frombuffer(b"".join(parts), np.uint8), offsets
-
-
-def _count(size, low, high):
-    """Return the number of runs of low..high neighbours among `size` things in a row."""
-    kinds = np.maximum(np.minimum(high, size) - low + 1, 0)
-    return kinds * (2 * (size - low) + 3 - kinds) // 2
-
-
-def _starts_of(counts):
+def starts_of(counts):
     """Return counts summed up, from zero on."""
     out = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=out[1:])
     return out
 
 
-class WordGrams:
+def count_runs(size, low, high):
+    """Return how many runs of low..high neighbours there are among `size` things in a row."""
+    kinds = np.maximum(np.minimum(high, size) - low + 1, 0)
+    return kinds * (2 * (size - low) + 3 - kinds) // 2
+
+
+def spans_of(buffer, starts, ends):
+    """Return `Spans`; the buffer is written no more."""
+    buffer.flags.writeable = False
+    return Spans(buffer, starts, ends)
+
+
+class WordCutter:
     """One or several neighbouring words, joined by one space.
 
     Parameters
     ----------
-    member : str
-        Regular expression of the characters that make words.
-    shortest : int
-        Number of characters of the shortest word.
-    low, high : int
-        Number of words in an n-gram.
-    stop_words : iterable of str or None
-        Words that are left out.
+    rule : TextRule
+        What words are and how many make an n-gram.
     """
 
-    def __init__(self, member, shortest, low, high, stop_words=None):
-        self.member, self.shortest, self.low, self.high = member, shortest, low, high
-        self.stop_words = None
-        if stop_words:
-            words, offsets = encode_words(stop_words)
-            slots = np.full(1 << (2 * len(offsets)).bit_length(), -1)
-            _text.enter_words(words, offsets, slots)
-            self.stop_words = words, offsets, slots
+    def __init__(self, rule):
+        self.low, self.high = rule.low, rule.high
+        self.member, self.shortest = TOKEN_PATTERNS[rule.token_pattern]
+        self.stop_words = self._table(rule.stop_words) if rule.stop_words else None
 
-    def words(self, text, offsets, wide):
-        """Return a buffer and the starts, stops, sizes and indptr of the words in it."""
+    @staticmethod
+    def _table(stop_words):
+        """Return the bytes and offsets of words, and the hash table that holds them."""
+        parts = [word.encode("utf-8", "surrogatepass") for word in stop_words]
+        words, offsets = np.frombuffer(b"".join(parts), np.uint8), starts_of([*map(len, parts)])
+        slots = np.full(1 << (2 * len(parts)).bit_length(), -1)
+        _text.enter_words(words, offsets, slots)
+        return words, offsets, slots
+
+    def words(self, text, offsets, n_characters):
+        """Return a buffer, and the starts, ends and sizes of words in it and their indptr."""
         n, room = len(offsets) - 1, len(text) // (self.shortest + 1) + len(offsets)
         out, indptr = np.empty(len(text) + 2 * n, np.uint8), np.zeros(n + 1, np.int64)
-        spans = tuple(np.empty(room, np.int64) for _ in range(3))
-        members = characters(self.member, UNICODE if wide else ASCII)
-        _text.find_words(text, offsets, members, self.shortest, out, *spans, indptr)
+        words = tuple(np.empty((3, room), np.int64))
+        members = characters(self.member, n_characters)
+        _text.find_words(text, offsets, members, self.shortest, out, *words, indptr)
         if self.stop_words is not None:
-            _text.drop_words(out, *spans, indptr, *self.stop_words)
-        return out, *(span[: indptr[-1]] for span in spans), indptr
+            _text.drop_words(out, *words, indptr, *self.stop_words)
+        return out, *(column[: indptr[-1]] for column in words), indptr
 
-    def __call__(self, text, offsets, wide):
-        """Return the `Grams` of documents in a UTF-8 buffer; `wide` if it is not ASCII."""
-        out, starts, stops, _, indptr = self.words(text, offsets, wide)
+    def __call__(self, text, offsets, n_characters):
+        """Return the `Spans` of n-grams and their indptr by document."""
+        out, starts, ends, _, indptr = self.words(text, offsets, n_characters)
         if self.low == self.high == 1:
-            return Grams(out, starts, stops, indptr)
-        places = _starts_of(_count(np.diff(indptr), self.low, self.high))
-        grams = np.empty(places[-1], np.int64), np.empty(places[-1], np.int64)
-        _text.join_words(starts, stops, indptr, self.low, self.high, places, *grams)
-        return Grams(out, *grams, places)
+            return spans_of(out, starts, ends), indptr
+        places = starts_of(count_runs(np.diff(indptr), self.low, self.high))
+        grams = tuple(np.empty((2, places[-1]), np.int64))
+        _text.join_words(starts, ends, indptr, self.low, self.high, places, *grams)
+        return spans_of(out, *grams), places
 
 
-class CharGrams:
+class CharCutter:
     """Characters in a row, after white space in a row has become one space."""
 
-    def __init__(self, low, high):
-        self.low, self.high = low, high
+    def __init__(self, rule):
+        self.low, self.high = rule.low, rule.high
 
-    def __call__(self, text, offsets, wide):
-        """Return the `Grams` of documents in a UTF-8 buffer; `wide` if it is not ASCII."""
+    def __call__(self, text, offsets, n_characters):
+        """Return the `Spans` of n-grams and their indptr by document."""
         out, ends = np.empty_like(text), np.zeros_like(offsets)
         sizes = np.empty(len(offsets) - 1, np.int64)
-        spaces = characters(r"\s", UNICODE if wide else ASCII)
+        spaces = characters(r"\s", n_characters)
         _text.squeeze_spaces(text, offsets, spaces, out, ends, sizes)
+        places = starts_of(count_runs(sizes, self.low, self.high))
         enough = np.flatnonzero(sizes >= self.low)
-        places = _starts_of(_count(sizes, self.low, self.high))
-        return _cut(out, ends[enough], ends[enough + 1], sizes[enough], places[enough], self, places)
+        pieces = ends[enough], ends[enough + 1], sizes[enough], places[enough]
+        return self.pieces(out, *pieces, places[-1]), places
+
+    def pieces(self, text, starts, ends, sizes, places, n_grams):
+        """Return the `Spans` of the n-grams in pieces of a text."""
+        grams = tuple(np.empty((2, n_grams), np.int64))
+        _text.cut_pieces(text, starts, ends, sizes, self.low, self.high, places, *grams)
+        return spans_of(text, *grams)
 
 
-class WordCharGrams:
-    """Characters in a row in a word between spaces."""
+class WordCharCutter(CharCutter):
+    """Characters in a row of a word between two spaces; a word that is too short counts whole."""
 
-    def __init__(self, low, high):
-        self.low, self.high = low, high
-        self.words = WordGrams(r"\S", 1, 1, 1).words
+    def __init__(self, rule):
+        super().__init__(rule)
+        self.words = WordCutter(TextRule("word", 1, 1, r"\S+")).words
 
-    def __call__(self, text, offsets, wide):
-        """Return the `Grams` of documents in a UTF-8 buffer; `wide` if it is not ASCII."""
-        out, starts, stops, sizes, indptr = self.words(text, offsets, wide)
+    def __call__(self, text, offsets, n_characters):
+        """Return the `Spans` of n-grams and their indptr by document."""
+        out, starts, ends, sizes, indptr = self.words(text, offsets, n_characters)
         starts -= 1
-        stops += 1
+        ends += 1
         sizes += 2
-        places = _starts_of(_count(sizes, np.minimum(self.low, sizes), self.high))
-        return _cut(out, starts, stops, sizes, places, self, places[indptr])
+        places = starts_of(count_runs(sizes, np.minimum(self.low, sizes), self.high))
+        return self.pieces(out, starts, ends, sizes, places, places[-1]), places[indptr]
 
 
-def _cut(text, starts, stops, sizes, places, rule, indptr):
-    """Return the `Grams` of low..high characters in pieces of a text."""
-    grams = np.empty(indptr[-1], np.int64), np.empty(indptr[-1], np.int64)
-    _text.cut_pieces(text, starts, stops, sizes, rule.low, rule.high, places, *grams)
-    return Grams(text, *grams, indptr)
+CUTTERS = {"word": WordCutter, "char": CharCutter, "char_wb": WordCharCutter}

@@ -41,7 +41,7 @@ def _after(text, p, end):
 
 
 @njit(**OPTIONS)
-def find_words(text, offsets, members, shortest, out, starts, stops, sizes, indptr):
+def find_words(text, offsets, members, shortest, out, starts, ends, sizes, indptr):
     """Copy the longest runs of member characters, of at least `shortest` characters, to `out`.
 
     Parameters
@@ -56,7 +56,7 @@ def find_words(text, offsets, members, shortest, out, starts, stops, sizes, indp
         Number of characters that make a word.
     out : ndarray of uint8
         Receives the words; len(text) + 2 n bytes are enough.
-    starts, stops, sizes : ndarray of int64
+    starts, ends, sizes : ndarray of int64
         Receive where the words lie in `out` and how many characters they have.
     indptr : ndarray of int64, shape (n + 1,)
         Receives at d + 1 the number of words in documents 0..d.
@@ -82,7 +82,7 @@ def find_words(text, offsets, members, shortest, out, starts, stops, sizes, indp
                 q += width
                 size += 1
             elif size >= shortest:
-                starts[w], stops[w], sizes[w] = start, q, size
+                starts[w], ends[w], sizes[w] = start, q, size
                 out[q] = SPACE
                 q += 1
                 w += 1
@@ -127,7 +127,7 @@ def enter_words(words, offsets, slots):
 
 
 @njit(**OPTIONS)
-def drop_words(text, starts, stops, sizes, indptr, words, word_offsets, slots):
+def drop_words(text, starts, ends, sizes, indptr, words, word_offsets, slots):
     """Remove the words of a hash table in place, and close the gaps.
 
     All but the last parameters are what `find_words` has written, the last what `enter_words` has.
@@ -137,20 +137,20 @@ def drop_words(text, starts, stops, sizes, indptr, words, word_offsets, slots):
         text[q] = SPACE
         q += 1
         for i in range(first, indptr[d + 1]):
-            if slots[_place(text, starts[i], stops[i], slots, words, word_offsets)] >= 0:
+            if slots[_place(text, starts[i], ends[i], slots, words, word_offsets)] >= 0:
                 continue
-            s, n = starts[i], stops[i] - starts[i]
+            s, n = starts[i], ends[i] - starts[i]
             for k in range(n):
                 text[U(q + k)] = text[U(s + k)]
             text[q + n] = SPACE
-            starts[w], stops[w], sizes[w] = q, q + n, sizes[i]
+            starts[w], ends[w], sizes[w] = q, q + n, sizes[i]
             q += n + 1
             w += 1
         first, indptr[d + 1] = indptr[d + 1], w
 
 
 @njit(**OPTIONS)
-def join_words(starts, stops, indptr, low, high, places, gram_starts, gram_stops):
+def join_words(starts, ends, indptr, low, high, places, gram_starts, gram_ends):
     """Write the spans of low..high neighbouring words of each document.
 
     Those of document d are written from places[d] on. A document of k words has k - n + 1 of n.
@@ -159,13 +159,13 @@ def join_words(starts, stops, indptr, low, high, places, gram_starts, gram_stops
         q, s, e = places[d], indptr[d], indptr[d + 1]
         for n in range(low, min(high, e - s) + 1):
             for i in range(s, e - n + 1):
-                gram_starts[U(q)], gram_stops[U(q)] = starts[i], stops[i + n - 1]
+                gram_starts[U(q)], gram_ends[U(q)] = starts[i], ends[i + n - 1]
                 q += 1
 
 
 @njit(**OPTIONS)
-def cut_pieces(text, starts, stops, sizes, low, high, places, gram_starts, gram_stops):
-    """Write the spans of min(low, size)..high characters of ``text[starts[i]:stops[i]]``.
+def cut_pieces(text, starts, ends, sizes, low, high, places, gram_starts, gram_ends):
+    """Write the spans of min(low, size)..high characters of ``text[starts[i]:ends[i]]``.
 
     Those of piece i are written from places[i] on; sizes[i] is its number of characters.
     """
@@ -173,16 +173,16 @@ def cut_pieces(text, starts, stops, sizes, low, high, places, gram_starts, gram_
         q, least = places[i], min(low, sizes[i])
         head = starts[i]
         for _ in range(least):
-            head = _after(text, head, stops[i])
+            head = _after(text, head, ends[i])
         for _ in range(least, min(high, sizes[i]) + 1):
             p, e = starts[i], head
-            gram_starts[U(q)], gram_stops[U(q)] = p, e
+            gram_starts[U(q)], gram_ends[U(q)] = p, e
             q += 1
-            while e < stops[i]:
-                p, e = _after(text, p, stops[i]), _after(text, e, stops[i])
-                gram_starts[U(q)], gram_stops[U(q)] = p, e
+            while e < ends[i]:
+                p, e = _after(text, p, ends[i]), _after(text, e, ends[i])
+                gram_starts[U(q)], gram_ends[U(q)] = p, e
                 q += 1
-            head = _after(text, head, stops[i])
+            head = _after(text, head, ends[i])
 
 
 @njit(**OPTIONS)
