@@ -12,31 +12,32 @@ from numba import njit
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 U = np.uint64
-SPACE = np.uint8(32)
+SPACE, ASCII = np.uint8(32), 0x80
 FNV_START, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
 @njit(inline="always", **OPTIONS)
 def _decode(text, p):
     """Return the code point at text[p] and the number of its bytes."""
-    c = np.int64(text[U(p)])
-    if c < 0x80:
-        return c, 1
-    second = np.int64(text[U(p + 1)]) & 0x3F
+    c = np.int64(text[p])
+    if c < ASCII:
+        return c, U(1)
+    second = np.int64(text[p + U(1)]) & 0x3F
     if c < 0xE0:
-        return (c & 0x1F) << 6 | second, 2
-    third = np.int64(text[U(p + 2)]) & 0x3F
+        return (c & 0x1F) << 6 | second, U(2)
+    third = np.int64(text[p + U(2)]) & 0x3F
     if c < 0xF0:
-        return (c & 0x0F) << 12 | second << 6 | third, 3
-    return (c & 0x07) << 18 | second << 12 | third << 6 | np.int64(text[U(p + 3)]) & 0x3F, 4
+        return (c & 0x0F) << 12 | second << 6 | third, U(3)
+    fourth = np.int64(text[p + U(3)]) & 0x3F
+    return (c & 0x07) << 18 | second << 12 | third << 6 | fourth, U(4)
 
 
 @njit(inline="always", **OPTIONS)
 def _after(text, p, end):
     """Return the position of the character that follows the one at p, or `end`."""
-    p += 1
-    while p < end and text[U(p)] & 0xC0 == 0x80:
-        p += 1
+    p += U(1)
+    while p < end and text[p] & 0xC0 == 0x80:
+        p += U(1)
     return p
 
 
@@ -60,38 +61,34 @@ def find_words(text, offsets, members, shortest, out, starts, ends, sizes, indpt
         Receive where the words lie in `out` and how many characters they have.
     indptr : ndarray of int64, shape (n + 1,)
         Receives at d + 1 the number of words in documents 0..d.
-
-    Returns
-    -------
-    int
-        Bytes of `out` that were written.
     """
-    q, w = 0, 0
+    q, w = U(0), U(0)
     for d in range(offsets.shape[0] - 1):
         out[q] = SPACE
-        q += 1
-        start, size, p, end = q, 0, offsets[d], offsets[d + 1]
-        while p <= end:
-            inside, width = False, 1
-            if p < end:
-                c, width = _decode(text, p)
-                inside = members[U(c)]
-            if inside:
-                for k in range(width):
-                    out[U(q + k)] = text[U(p + k)]
+        q += U(1)
+        p, end = U(offsets[d]), U(offsets[d + 1])
+        while p < end:
+            start, size = q, 0
+            while p < end:
+                c, width = np.int64(text[p]), U(1)
+                out[q] = text[p]
+                if c >= ASCII:
+                    c, width = _decode(text, p)
+                    for k in range(U(1), width):
+                        out[q + k] = text[p + k]
+                p += width
+                if not members[U(c)]:
+                    break
                 q += width
                 size += 1
-            elif size >= shortest:
-                starts[w], ends[w], sizes[w] = start, q, size
+            starts[w], ends[w], sizes[w] = start, q, size
+            if size >= shortest:
                 out[q] = SPACE
-                q += 1
-                w += 1
-                start, size = q, 0
+                q += U(1)
+                w += U(1)
             else:
-                q, size = start, 0
-            p += width
+                q = start
         indptr[d + 1] = w
-    return q
 
 
 @njit(inline="always", **OPTIONS)
@@ -170,19 +167,19 @@ def cut_pieces(text, starts, ends, sizes, low, high, places, gram_starts, gram_e
     Those of piece i are written from places[i] on; sizes[i] is its number of characters.
     """
     for i in range(starts.shape[0]):
-        q, least = places[i], min(low, sizes[i])
-        head = starts[i]
+        start, end, q = U(starts[i]), U(ends[i]), U(places[i])
+        least, head = min(low, sizes[i]), start
         for _ in range(least):
-            head = _after(text, head, ends[i])
+            head = _after(text, head, end)
         for _ in range(least, min(high, sizes[i]) + 1):
-            p, e = starts[i], head
-            gram_starts[U(q)], gram_ends[U(q)] = p, e
-            q += 1
-            while e < ends[i]:
-                p, e = _after(text, p, ends[i]), _after(text, e, ends[i])
-                gram_starts[U(q)], gram_ends[U(q)] = p, e
-                q += 1
-            head = _after(text, head, ends[i])
+            p, e = start, head
+            gram_starts[q], gram_ends[q] = p, e
+            q += U(1)
+            while e < end:
+                p, e = _after(text, p, end), _after(text, e, end)
+                gram_starts[q], gram_ends[q] = p, e
+                q += U(1)
+            head = _after(text, head, end)
 
 
 @njit(**OPTIONS)
@@ -191,26 +188,24 @@ def squeeze_spaces(text, offsets, spaces, out, out_offsets, sizes):
 
     A single one stays what it is. `sizes` receives the number of characters of each document.
     """
-    q = 0
+    q = U(0)
     for d in range(offsets.shape[0] - 1):
-        p, end, size = offsets[d], offsets[d + 1], 0
+        p, end, size = U(offsets[d]), U(offsets[d + 1]), 0
         while p < end:
             c, width = _decode(text, p)
-            after = p + width
-            run = 1
-            while spaces[U(c)] and after < end:
-                following, more = _decode(text, after)
-                if not spaces[U(following)]:
-                    break
-                after += more
-                run += 1
-            if run > 1:
+            after, run = p + width, spaces[U(c)]
+            while run and after < end:
+                c, more = _decode(text, after)
+                run = spaces[U(c)]
+                if run:
+                    after += more
+            if after > p + width:
                 out[q] = SPACE
-                width = 1
+                q += U(1)
             else:
                 for k in range(width):
-                    out[U(q + k)] = text[U(p + k)]
-            q += width
+                    out[q + k] = text[p + k]
+                q += width
             size += 1
             p = after
         out_offsets[d + 1], sizes[d] = q, size
