@@ -12,8 +12,8 @@ OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 U, U32 = np.uint64, np.uint32
 C1, C2, C3 = U32(0xCC9E2D51), U32(0x1B873593), U32(0xE6546B64)
 F1, F2 = U32(0x85EBCA6B), U32(0xC2B2AE35)
-RUN = 32  # keys that are sorted by counting the smaller ones
-LOW = np.int64(0xFFFFFFFF)
+RUN = U(32)  # keys that are sorted by counting the smaller ones
+LOW = U(0xFFFFFFFF)
 
 
 @njit(inline="always", **OPTIONS)
@@ -88,54 +88,60 @@ def hash_ids(ids, seed, lo, hi, out):
 
 
 @njit(inline="always", **OPTIONS)
-def sort_keys(keys, spare, s, e):
-    """Sort keys[s:e], all different; return whether the result is in `spare` instead."""
-    for a in range(s, e, RUN):
-        b = min(a + RUN, e)
+def sort_keys(keys, spare, m):
+    """Sort keys[:m], all different; return whether the result is in `spare` instead."""
+    a = U(0)
+    while a < m:
+        b = min(a + RUN, m)
         for i in range(a, b):
             key, rank = keys[i], a
             for j in range(a, b):
-                rank += np.int64(keys[j] < key)
+                rank += U(keys[j] < key)
             spare[rank] = key
+        a = b
     in_spare, width = True, RUN
-    while width < e - s:
+    while width < m:
         source, target = (spare, keys) if in_spare else (keys, spare)
-        for a in range(s, e, 2 * width):
-            i, middle, end = a, min(a + width, e), min(a + 2 * width, e)
+        a = U(0)
+        while a < m:
+            i, middle, end = a, min(a + width, m), min(a + U(2) * width, m)
             j = middle
             for o in range(a, end):
                 if j >= end or (i < middle and source[i] < source[j]):
                     target[o] = source[i]
-                    i += 1
+                    i += U(1)
                 else:
                     target[o] = source[j]
-                    j += 1
-        in_spare, width = not in_spare, 2 * width
+                    j += U(1)
+            a = end
+        in_spare, width = not in_spare, U(2) * width
     return in_spare
 
 
 @njit(**OPTIONS)
-def fold_rows(indptr, hashes, values, n_features, sign, lo, hi, keys, spare, indices, data, counts):
+def fold_rows(indptr, hashes, values, n_features, sign, longest, lo, hi, indices, data, counts):
     """Write the rows lo <= r < hi from position indptr[lo] on; return where they end.
 
-    A hash with the bit of `sign` turns the sign of its value.
+    A hash with the bit of `sign` turns the sign of its value. No row has more than `longest`
+    tokens.
     """
-    kind, n, at = data.dtype.type, U32(n_features), indptr[lo]
+    kind, n, at = data.dtype.type, U32(n_features), U(indptr[lo])
+    keys, spare = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
     for r in range(lo, hi):
-        s, m, first = indptr[r], indptr[r], at
-        for p in range(s, indptr[r + 1]):
+        s, e, first, m = U(indptr[r]), U(indptr[r + 1]), at, U(0)
+        for p in range(s, e):
             h = np.int64(hashes[p])
-            keys[m] = np.int64(U32(abs(h)) % n) << 32 | (p - s)
-            m += np.int64(values[p] != 0)
-        in_order = spare if sort_keys(keys, spare, s, m) else keys
-        q = s
+            keys[m] = U(U32(abs(h)) % n) << U(32) | (p - s)
+            m += U(values[p] != 0)
+        in_order, q = spare if sort_keys(keys, spare, m) else keys, U(0)
         while q < m:
-            column, total = in_order[q] >> 32, kind(0)
-            while q < m and in_order[q] >> 32 == column:
+            column, total = in_order[q] >> U(32), kind(0)
+            while q < m and in_order[q] >> U(32) == column:
                 p = s + (in_order[q] & LOW)
-                total = kind(total + kind(-values[p] if hashes[p] & sign else values[p]))
-                q += 1
+                turned = np.float64(hashes[p] & sign != 0)
+                total = kind(total + kind(values[p] * (1.0 - 2.0 * turned)))
+                q += U(1)
             indices[at], data[at] = column, total
-            at += np.int64(total != 0)
+            at += U(total != 0)
         counts[r] = at - first
     return at

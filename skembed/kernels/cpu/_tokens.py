@@ -23,8 +23,7 @@ class TokenKernels(MatrixKernels):
 
     def __init__(self, n_jobs=1):
         super().__init__(n_jobs)
-        self.sort_space = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
-        self.sums = np.empty(0)
+        self.columns, self.sums = np.empty(0, np.int32), np.empty(0)
 
     def hash_spans(self, columns, seed):
         """Return the MurmurHash3 (x86, 32 bits) of tokens, one column for each `Spans`."""
@@ -50,18 +49,14 @@ class TokenKernels(MatrixKernels):
     def fold_rows(self, indptr, hashes, values, n_features, alternate_sign, dtype):
         """Turn tokens into rows of a CSR matrix: sorted, summed where equal, no zeros."""
         n_rows, n = len(indptr) - 1, int(indptr[-1])
-        if len(self.sort_space[0]) < n:
-            size = n * 5 // 4
-            self.sort_space = *np.empty((2, size), np.int64), np.empty(size, np.int32)
-        if len(self.sums) < n or self.sums.dtype != dtype:
-            self.sums = np.empty(len(self.sort_space[0]), dtype)
-        keys, spare, indices = self.sort_space
-        counts, jobs = np.empty(n_rows, np.int32), self._threads(n)
+        if len(self.columns) < n or self.sums.dtype != dtype:
+            self.columns, self.sums = np.empty(n, np.int32), np.empty(n, dtype)
+        jobs, longest = self._threads(n), int(np.diff(indptr).max(initial=0))
         inner = [n * t // jobs for t in range(1, jobs)]
         borders = [0, *np.searchsorted(indptr[:-1], inner).tolist(), n_rows]
-        x = indptr, hashes, values, n_features, TURN if alternate_sign else np.int32(0)
-        space = keys, spare, indices, self.sums, counts
-        ends = self.team.run(_hash.fold_rows, [(*x, *part, *space) for part in pairwise(borders)])
-        starts = indptr[borders[:-1]].tolist()
-        cuts = [slice(s, e) for s, e in zip(starts, ends, strict=True)]
-        return counts, [(indices[cut], self.sums[cut]) for cut in cuts]
+        x = indptr, hashes, values, n_features, TURN if alternate_sign else np.int32(0), longest
+        counts = np.empty(n_rows, np.int32)
+        out = self.columns, self.sums, counts
+        ends = self.team.run(_hash.fold_rows, [(*x, *part, *out) for part in pairwise(borders)])
+        cuts = [slice(s, e) for s, e in zip(indptr[borders[:-1]].tolist(), ends, strict=True)]
+        return counts, [(self.columns[cut], self.sums[cut]) for cut in cuts]
