@@ -14,6 +14,7 @@ C1, C2, C3 = U32(0xCC9E2D51), U32(0x1B873593), U32(0xE6546B64)
 F1, F2 = U32(0x85EBCA6B), U32(0xC2B2AE35)
 RUN = U(32)  # keys that are sorted by counting the smaller ones
 LOW = U(0xFFFFFFFF)
+MOVES = U(8)  # of a key, on average, when columns lie evenly; fewer than one is usual
 
 
 @njit(inline="always", **OPTIONS)
@@ -118,6 +119,37 @@ def sort_keys(keys, spare, m):
     return in_spare
 
 
+@njit(inline="always", **OPTIONS)
+def spread_keys(keys, spare, m, n, places):
+    """Sort keys[:m] into `spare` by where their columns lie in range(n), then each into its place.
+
+    Hashed columns lie evenly. Return whether they did; the result is not sorted if not.
+    """
+    n_places = U(RUN)
+    while n_places < m:
+        n_places *= U(2)
+    scale = (n_places << U(32)) // U(n)
+    for b in range(n_places + U(1)):
+        places[b] = U(0)
+    for i in range(m):
+        places[((keys[i] >> U(32)) * scale >> U(32)) + U(1)] += U(1)
+    for b in range(n_places):
+        places[b + U(1)] += places[b]
+    for i in range(m):
+        b = (keys[i] >> U(32)) * scale >> U(32)
+        spare[places[b]] = keys[i]
+        places[b] += U(1)
+    moves = U(0)
+    for i in range(U(1), m):
+        key, j = spare[i], i
+        while j > 0 and spare[j - U(1)] > key and moves < MOVES * m:
+            spare[j] = spare[j - U(1)]
+            j -= U(1)
+            moves += U(1)
+        spare[j] = key
+    return moves < MOVES * m
+
+
 @njit(**OPTIONS)
 def fold_rows(indptr, hashes, values, n_features, sign, longest, lo, hi, indices, data, counts):
     """Write the rows lo <= r < hi from position indptr[lo] on; return where they end.
@@ -127,13 +159,16 @@ def fold_rows(indptr, hashes, values, n_features, sign, longest, lo, hi, indices
     """
     kind, n, at = data.dtype.type, U32(n_features), U(indptr[lo])
     keys, spare = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    places = np.empty(2 * longest + 2, np.uint64)
     for r in range(lo, hi):
         s, e, first, m = U(indptr[r]), U(indptr[r + 1]), at, U(0)
         for p in range(s, e):
             h = np.int64(hashes[p])
             keys[m] = U(U32(abs(h)) % n) << U(32) | (p - s)
             m += U(values[p] != 0)
-        in_order, q = spare if sort_keys(keys, spare, m) else keys, U(0)
+        in_order, q = spare, U(0)
+        if m <= RUN or not spread_keys(keys, spare, m, n, places):
+            in_order = spare if sort_keys(keys, spare, m) else keys
         while q < m:
             column, total = in_order[q] >> U(32), kind(0)
             while q < m and in_order[q] >> U(32) == column:
