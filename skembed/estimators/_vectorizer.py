@@ -1,6 +1,5 @@
 """Bags of hashed words and characters."""
 
-from itertools import chain
 from numbers import Integral
 
 import numpy as np
@@ -16,7 +15,7 @@ from skembed.kernels import get_backend
 
 from ._hashing import FeatureHasher
 
-CHUNK = 1 << 17  # characters of text and of its n-grams that are worked on at a time
+CHUNK = 1 << 18  # characters of text and of its n-grams that are worked on at a time
 FEW = 2048  # characters that scikit-learn's analyzer gets through before kernels are loaded
 DTYPES = "fdilq"  # of the sums of kernels
 ANALYSIS = [  # a subclass that changes one of these is analysed by its own methods
@@ -103,6 +102,7 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
         """
         self._validate_params()
         documents, rule = documents_of(X), self._text_rule()
+        n_documents = len(X) if hasattr(X, "__len__") else 0
         if rule is None:
             return super().transform(self._checked(documents))
         self._validate_ngram_range()
@@ -114,23 +114,30 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
         first = next(chunks, [])
         if self.input == "content" and sum(map(len, first)) <= FEW:
             return super().transform(first)
-        X = self._hash(chain([first], chunks), rule, jobs)
+        X = self._hash(first, chunks, rule, jobs, n_documents)
         if self.binary:
             X.data.fill(1)
         if self.norm is not None:
             X = normalize(X, norm=self.norm, copy=False)
         return _align_api_if_sparse(X)
 
-    def _hash(self, chunks, rule, jobs):
+    def _hash(self, first, chunks, rule, jobs, n_documents):
         """Return the counts of n-grams in lists of documents."""
         preprocess = self.build_preprocessor()
         errors = "surrogatepass" if rule.drops_surrogates else "strict"
+
+        def encode(chunk):
+            return encode_documents(chunk, self.lowercase, preprocess, errors)
+
         with get_backend(jobs) as backend:
             hash_text = backend.text_hasher(rule, self.seed)
-            assembly = Assembly(backend, self.n_features, self.dtype, self._signed)
+            hashed = hash_text(*encode(first))
+            expected = len(hashed[1]) * n_documents // len(first)  # tokens, if all are like these
+            x = self.n_features, self.dtype, self._signed, expected
+            assembly = Assembly(backend, *x)
+            assembly.add(*hashed)
             for chunk in chunks:
-                text = encode_documents(chunk, self.lowercase, preprocess, errors)
-                assembly.add(*hash_text(*text))
+                assembly.add(*hash_text(*encode(chunk)))
             return assembly.finish()
 
     @property
