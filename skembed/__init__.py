@@ -8,6 +8,7 @@ from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    FeatureHasher,
     suggest_n_components,
 )
 
@@ -17,6 +18,7 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FeatureHasher",
     "__version__",
     "losses",
     "metrics",

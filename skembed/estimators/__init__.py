@@ -2,6 +2,7 @@
 
 from ._bag import EmbeddingBag
 from ._classifier import EmbeddingBagClassifier
+from ._hashing import FeatureHasher
 from ._regressor import EmbeddingBagRegressor
 from ._width import suggest_n_components
 
@@ -9,5 +10,6 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FeatureHasher",
     "suggest_n_components",
 ]
