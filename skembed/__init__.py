@@ -8,6 +8,7 @@ from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    FeatureHasher,
     HashingVectorizer,
     suggest_n_components,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FeatureHasher",
     "HashingVectorizer",
     "__version__",
     "losses",

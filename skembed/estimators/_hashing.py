@@ -1,0 +1,431 @@
+"""FeatureHasher: columns of a sparse matrix from hashes of tokens, and the way back."""
+
+from numbers import Integral
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import metadata_routing
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._sparse import _align_api_if_sparse
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, _num_samples, validate_data
+
+from skembed.hashing import (
+    Assembly,
+    Ledger,
+    LookBack,
+    TableReader,
+    count_names,
+    hash_rows,
+    library_of,
+    open_table,
+    read_matrix,
+    read_records,
+)
+from skembed.kernels import get_backend
+
+from ._validation import check_csr
+
+DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8")
+
+
+def _stores_names(hasher):
+    if hasher.store_names:
+        return True
+    raise AttributeError("Names are kept only with store_names=True.")
+
+
+class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+    """Hash categories, tokens, tables or sparse columns into a fixed number of columns.
+
+    A drop-in for :class:`sklearn.feature_extraction.FeatureHasher`, with the same matrix for the
+    same tokens, that also reads tables and CSR matrices, crosses columns, and tells which tokens
+    are in a column. The hash is MurmurHash3 (32 bits): it depends on the bytes of a token and on
+    `seed` alone, never on the process, the machine or `n_jobs`.
+
+    Parameters
+    ----------
+    n_features : int, default=2**20
+        Number of columns, at most 2**31 - 1. Memory of the output does not depend on it.
+    input_type : {"dict", "pair", "string", "table", "csr"}, default="dict"
+        What a row is: ``"dict"``, a mapping of names to values; ``"pair"``, an iterable of
+        (name, value); ``"string"``, an iterable of names. A numeric value is the weight of its
+        name; a string joins it, as ``name=value`` of weight 1. ``"table"``: pandas or polars data
+        frames, Arrow tables, and 2-D arrays, whose cells are hashed like the items of dicts.
+        ``"csr"``: a sparse matrix, whose columns are hashed by their number.
+    dtype : dtype, default=np.float64
+        Of the output: float64, float32 or signed integers.
+    alternate_sign : bool, default=True
+        Whether half of the tokens enter with a minus sign, so that collisions cancel out on
+        average, as scikit-learn does. For tables of categories ``False`` is usually as good.
+    seed : int, default=0
+        Seed of the hash; scikit-learn's is 0.
+    n_hashes : int, default=1
+        Columns for each token. Two tokens rarely share all of several columns, so that a model can
+        tell them apart where one column would not do (Bloom embeddings).
+    interactions : list of tuple of str or int, default=None
+        Columns of a table to cross, by name or position: ``[("carrier", "dest")]`` adds a token
+        for each pair that occurs. Weights are multiplied.
+    store_names : bool, default=False
+        Whether `fit`, `partial_fit` and `fit_transform` count the tokens, for `inverse_lookup`,
+        `collision_report` and `get_feature_names_out`. The names of about a million tokens are
+        kept; then the rarer half is dropped.
+    on_missing : {"token", "skip"}, default="token"
+        What None, NaN, NaT, pandas.NA and Arrow nulls in a table become: a token of their own in
+        each column, which no text has, or nothing.
+    n_jobs : int or None, default=None
+        Number of threads. It never changes a result. None is 1, -1 all cores.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns seen by `fit`, for ``"table"`` and ``"csr"``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where they are all strings.
+
+    See Also
+    --------
+    sklearn.feature_extraction.DictVectorizer : One column a token, which it has to remember.
+    sklearn.preprocessing.OneHotEncoder : One column a category, which it has to remember.
+
+    Notes
+    -----
+    Without `store_names` nothing is learned, and `transform` needs no `fit`. Equal tokens of a row
+    are summed; a sum of 0 is not stored. Crosses and the further columns of `n_hashes` come from
+    hashes of hashes.
+
+    References
+    ----------
+    .. [1] Weinberger, Dasgupta, Langford, Smola and Attenberg, "Feature hashing for large scale
+       multitask learning", ICML 2009.
+    .. [2] Serrà and Karatzoglou, "Getting deep recommenders fit: Bloom embeddings for sparse binary
+       input/output networks", RecSys 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skembed import FeatureHasher
+    >>> hasher = FeatureHasher(n_features=10)
+    >>> X = hasher.transform([{"dog": 1, "cat": 2, "elephant": 4}, {"dog": 2, "run": 5}])
+    >>> X.toarray()
+    array([[ 0.,  0., -4., -1.,  0.,  0.,  0.,  0.,  0.,  2.],
+           [ 0.,  0.,  0., -2., -5.,  0.,  0.,  0.,  0.,  0.]])
+
+    Columns of a table, and what is in one of the buckets:
+
+    >>> table = np.array([["red", "small"], ["blue", "small"]], dtype=object)
+    >>> hasher = FeatureHasher(input_type="table", store_names=True)
+    >>> X = hasher.fit_transform(table)
+    >>> [hasher.inverse_lookup(column) for column in X[[0]].indices]
+    [[('x1=small', 2, -1.0)], [('x0=red', 1, -1.0)]]
+    """
+
+    __metadata_request__transform = {"raw_X": metadata_routing.UNUSED}
+
+    _parameter_constraints = {
+        "n_features": [Interval(Integral, 1, np.iinfo(np.int32).max, closed="both")],
+        "input_type": [StrOptions({"dict", "pair", "string", "table", "csr"})],
+        "dtype": "no_validation",
+        "alternate_sign": ["boolean"],
+        "seed": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+        "n_hashes": [Interval(Integral, 1, None, closed="left")],
+        "interactions": ["array-like", None],
+        "store_names": ["boolean"],
+        "on_missing": [StrOptions({"token", "skip"})],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_features=2**20,
+        *,
+        input_type="dict",
+        dtype=np.float64,
+        alternate_sign=True,
+        seed=0,
+        n_hashes=1,
+        interactions=None,
+        store_names=False,
+        on_missing="token",
+        n_jobs=None,
+    ):
+        self.n_features = n_features
+        self.input_type = input_type
+        self.dtype = dtype
+        self.alternate_sign = alternate_sign
+        self.seed = seed
+        self.n_hashes = n_hashes
+        self.interactions = interactions
+        self.store_names = store_names
+        self.on_missing = on_missing
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        table, csr = self.input_type == "table", self.input_type == "csr"
+        tags.input_tags.two_d_array = table or csr
+        tags.input_tags.sparse = csr
+        tags.input_tags.categorical = tags.input_tags.allow_nan = table
+        tags.input_tags.string = table or self.input_type == "string"
+        tags.input_tags.dict = self.input_type == "dict"
+        tags.transformer_tags.preserves_dtype = []
+        tags.requires_fit = False
+        return tags
+
+    # ---------------------------------------------------------------- reading
+    def _check(self, X, reset):
+        """Check parameters and X; return X as readers take it."""
+        if np.dtype(self.dtype).name not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}.")
+        if self.interactions is not None and self.input_type != "table":
+            raise ValueError('interactions cross columns of a table: set input_type="table".')
+        if self.input_type == "csr":
+            return check_csr(self, X, reset=reset)
+        if self.input_type == "table":
+            return self._check_table(X, reset)
+        if sp.issparse(X):
+            raise TypeError('X is a sparse matrix; set input_type="csr" to hash its columns.')
+        if library_of(X) is not None:
+            raise ValueError(
+                f"X is a table ({type(X).__module__.partition('.')[0]}); set "
+                f'input_type="table" to hash its cells instead of input_type="{self.input_type}".'
+            )
+        if isinstance(X, str | bytes):
+            raise ValueError(
+                "Samples can not be a single string. The input must be an iterable over iterables "
+                f"of strings, got {X!r:.60}."
+            )
+        return X
+
+    def _check_table(self, X, reset):
+        columns = open_table(X)
+        n_rows = X.num_rows if hasattr(X, "num_rows") else _num_samples(X)
+        for n, what in ((n_rows, "sample"), (len(columns), "feature")):
+            if n == 0:
+                raise ValueError(
+                    f"Found array with 0 {what}(s) (shape={(n_rows, len(columns))}) while a "
+                    "minimum of 1 is required by FeatureHasher."
+                )
+        if reset or hasattr(self, "n_features_in_"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        return columns, n_rows
+
+    def _crosses(self, columns):
+        """Return the positions of the columns of each interaction."""
+        names, crosses = {column.name: i for i, column in enumerate(columns)}, []
+        for cross in self.interactions or []:
+            parts = (cross,) if isinstance(cross, str) else tuple(cross)
+            at = [names.get(p) if isinstance(p, str) else p for p in parts]
+            known = all(isinstance(i, Integral) and 0 <= i < len(columns) for i in at)
+            if not known or len(set(at)) < max(2, len(at)):
+                raise ValueError(
+                    "interactions must hold tuples of two or more different columns, by name or "
+                    f"position, but {cross!r} is none; the columns are {list(names)!r:.200}."
+                )
+            crosses.append(tuple(map(int, at)))
+        return crosses
+
+    def _read(self, X, backend):
+        """Return a generator of the hashed tokens of a checked X."""
+        if self.input_type == "csr":
+            return read_matrix(X, getattr(self, "feature_names_in_", None), backend, self.seed)
+        if self.input_type == "table":
+            columns, n_rows = X
+            keep = self.on_missing == "token"
+            reader = TableReader(columns, self._crosses(columns), keep, backend, self.seed)
+            return reader.read(n_rows)
+        return read_records(X, self.input_type, backend, self.seed)
+
+    def _n_tokens(self, X):
+        """Return how many tokens a checked X has, 0 if that is not known."""
+        if self.input_type == "csr":
+            return len(X.indices) * self.n_hashes
+        if self.input_type == "table":
+            return (len(X[0]) + len(self.interactions or ())) * X[1] * self.n_hashes
+        return 0
+
+    def _backend(self):
+        return get_backend(effective_n_jobs(self.n_jobs))
+
+    def _hashed(self, X, ledger=None):
+        """Return the matrix of a checked X."""
+        with self._backend() as backend:
+            size = self.n_features, self.dtype, self.alternate_sign, self._n_tokens(X)
+            assembly = Assembly(backend, *size)
+            parts = self._read(X, backend)
+            out = hash_rows(parts, assembly, backend, self.seed, self.n_hashes, ledger)
+        if out.shape[0] == 0:
+            raise ValueError("Cannot vectorize empty sequence.")
+        return _align_api_if_sparse(out)
+
+    # ---------------------------------------------------------------- fitting
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X=None, y=None):
+        """Check parameters; with `store_names`, count the tokens of X from the start.
+
+        Parameters
+        ----------
+        X : iterable, table or sparse matrix, default=None
+            Rows; may be left out where nothing is learned from them.
+        y : Ignored
+            Not used, present here for API consistency by convention.
+
+        Returns
+        -------
+        self : FeatureHasher
+            The hasher.
+        """
+        if X is None and self.input_type not in ("table", "csr") and not self.store_names:
+            return self
+        X = self._check(X, reset=True)
+        if self.store_names:
+            self._ledger = self._counted(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X=None, y=None):
+        """Check parameters; with `store_names`, count the tokens of X on top of earlier ones.
+
+        Parameters
+        ----------
+        X : iterable, table or sparse matrix, default=None
+            Rows; may be left out where nothing is learned from them.
+        y : Ignored
+            Not used, present here for API consistency by convention.
+
+        Returns
+        -------
+        self : FeatureHasher
+            The hasher.
+        """
+        if not hasattr(self, "_ledger"):
+            return self.fit(X)
+        X = self._check(X, reset=False)
+        if self.store_names:
+            self._ledger.merge(self._counted(X))
+        return self
+
+    def _counted(self, X):
+        with self._backend() as backend:
+            return count_names(self._read(X, backend))
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X, y=None):
+        """Do what `fit` and then `transform` do, in one pass over X.
+
+        Parameters
+        ----------
+        X : iterable, table or sparse matrix
+            Rows; see `transform`.
+        y : Ignored
+            Not used, present here for API consistency by convention.
+
+        Returns
+        -------
+        X_new : sparse matrix of shape (n_samples, n_features)
+            Hashed rows, CSR.
+        """
+        ledger = Ledger() if self.store_names else None
+        X_new = self._hashed(self._check(X, reset=True), ledger)
+        if self.store_names:
+            self._ledger = ledger
+        return X_new
+
+    def transform(self, raw_X):
+        """Hash rows.
+
+        Parameters
+        ----------
+        raw_X : iterable, table or sparse matrix
+            Rows, as `input_type` says. An iterable is walked once, so that it may be a generator.
+
+        Returns
+        -------
+        X_new : sparse matrix of shape (n_samples, n_features)
+            Hashed rows, CSR: sorted, summed where tokens of a row meet, no zeros stored.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For input of another type than `input_type`, names that are no strings, and values
+            that are no finite numbers; the message says in which row.
+        """
+        self._validate_params()
+        return self._hashed(self._check(raw_X, reset=False))
+
+    # ---------------------------------------------------------------- looking back
+    def _look_back(self):
+        if not hasattr(self, "_ledger"):
+            raise NotFittedError(
+                "This FeatureHasher has counted no names yet. Call 'fit' with data first."
+            )
+        x = self.n_features, self.seed, self.n_hashes, self.alternate_sign
+        with self._backend() as backend:
+            return LookBack(self._ledger, backend, *x)
+
+    @available_if(_stores_names)
+    def inverse_lookup(self, column):
+        """Return the names of the tokens in a column of the output.
+
+        Parameters
+        ----------
+        column : int
+            The column.
+
+        Returns
+        -------
+        list of (str, int, float)
+            Name, number of occurrences, and the sign it enters with; the most frequent first.
+            Tokens that share all 32 bits of their hash count as one.
+        """
+        if not isinstance(column, Integral) or not 0 <= column < self.n_features:
+            raise ValueError(f"column must be in [0, {self.n_features}), got {column!r}.")
+        return self._look_back().names_of(column)
+
+    @available_if(_stores_names)
+    def collision_report(self, n_worst=10):
+        """Return how much the tokens that were counted collide.
+
+        Parameters
+        ----------
+        n_worst : int, default=10
+            Columns to list.
+
+        Returns
+        -------
+        report : :class:`~sklearn.utils.Bunch`
+            ``n_names`` and ``n_tokens``, different names and occurrences; ``n_columns``, how many
+            columns they use; ``colliding_share``, share of the occurrences in a column with more
+            than one name; ``worst_columns``, list of (column, names as `inverse_lookup` gives
+            them), by the occurrences of all but the most frequent name;
+            ``suggested_n_features``, the smallest power of two from `n_features` on that brings
+            the share to 1 % or less; ``max_count_dropped``, how often a name may have occurred
+            that is no longer kept, 0 where all are.
+        """
+        return self._look_back().report(n_worst)
+
+    def get_feature_names_out(self, input_features=None):
+        """Return a name for each column of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Checked against the names seen by `fit` where there are any; else ignored.
+
+        Returns
+        -------
+        feature_names_out : ndarray of shape (n_features,), dtype=object
+            With `store_names` the most frequent token of the column, such as ``carrier=AA``, so
+            that names begin with the column of the table that they come from; otherwise, and for
+            columns without tokens, ``featurehasher0`` and so on.
+        """
+        if hasattr(self, "n_features_in_"):
+            _check_feature_names_in(self, input_features)
+        out = np.array([f"featurehasher{i}" for i in range(self.n_features)], dtype=object)
+        if self.store_names and hasattr(self, "_ledger"):
+            columns, names = self._look_back().heaviest()
+            out[columns] = names
+        return out

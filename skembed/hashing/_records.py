@@ -1,0 +1,174 @@
+"""Readers of rows that are Python objects: dicts, pairs of names and values, strings."""
+
+from itertools import chain, islice
+from numbers import Number
+
+import numpy as np
+
+from ._strings import spans_of, spans_of_pairs
+from ._tokens import AT_A_TIME, Tokens, as_text
+
+FIRST = 256  # rows to begin with, before it is known how long rows are
+
+
+def read_records(X, input_type, backend, seed):
+    """Yield the `Tokens` of an iterable of rows.
+
+    Parameters
+    ----------
+    X : iterable
+        Rows.
+    input_type : {"dict", "pair", "string"}
+        What a row is: a mapping of names to values, an iterable of (name, value), or an iterable
+        of names. A value that is a string belongs to the name, as ``name=value``.
+    backend : Backend
+        Hashes.
+    seed : int
+        Of the hash.
+
+    Yields
+    ------
+    Tokens
+        Of some rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For rows, names or values that cannot be used; the message says in which row.
+    """
+    rows, first, step = iter(X), 0, FIRST
+    while part := list(islice(rows, step)):
+        spans, values, sizes = FLATTEN[input_type](part, first)
+        indptr = np.zeros(len(part) + 1, np.int64)
+        np.cumsum(sizes, out=indptr[1:])
+        hashes = backend.hash_spans([spans], seed)[:, 0]
+        yield Tokens(indptr, hashes, values, lambda i, spans=spans: as_text(spans.token(i)))
+        first += len(part)
+        step = max(1, AT_A_TIME * len(part) // max(1, len(spans)))
+        step = min(step, 4 * len(part) + FIRST)
+
+
+def _flat_strings(rows, first):
+    """Return (spans, None, sizes) of rows that are iterables of strings."""
+    for i, row in enumerate(rows, first):
+        if isinstance(row, str | bytes):
+            raise ValueError(
+                "Samples can not be a single string. The input must be an iterable over iterables "
+                f"of strings, such as [['red'], ['blue']]; row {i} is {row!r:.60}."
+            )
+    rows = _lists(rows, first, "strings")
+    tokens = list(chain.from_iterable(rows))
+    try:
+        spans = spans_of(tokens)
+    except (TypeError, UnicodeEncodeError) as error:
+        for i, row in enumerate(rows, first):
+            for token in row:
+                _check_name(token, i)
+        raise error
+    return spans, None, list(map(len, rows))
+
+
+def _flat_pairs(rows, first):
+    """Return (spans, values, sizes) of rows that are iterables of (name, value)."""
+    rows = _lists(rows, first, "(name, value) pairs")
+    try:
+        names = [name for row in rows for name, _ in row]
+        values = [value for row in rows for _, value in row]
+    except (TypeError, ValueError):
+        for i, row in enumerate(rows, first):
+            for pair in row:
+                if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+                    raise ValueError(
+                        f"Expected (name, value) pairs, but row {i} holds {pair!r:.60}."
+                    ) from None
+        raise
+    return _joined(names, values, [len(row) for row in rows], first)
+
+
+def _flat_dicts(rows, first):
+    """Return (spans, values, sizes) of rows that are mappings."""
+    if all(type(row) is dict for row in rows):
+        names = list(chain.from_iterable(rows))
+        values = list(chain.from_iterable(map(dict.values, rows)))
+        return _joined(names, values, list(map(len, rows)), first)
+    for i, row in enumerate(rows, first):
+        if not hasattr(row, "items"):
+            raise TypeError(
+                f'input_type="dict" expects a mapping of names to values in each row, but row {i} '
+                f"is {row!r:.60} ({type(row).__name__})."
+            )
+    return _flat_pairs([row.items() for row in rows], first)
+
+
+FLATTEN = {"dict": _flat_dicts, "pair": _flat_pairs, "string": _flat_strings}
+
+
+def _lists(rows, first, what):
+    """Return rows as lists or tuples, which can be walked twice."""
+    out = []
+    for i, row in enumerate(rows, first):
+        try:
+            out.append(row if type(row) in (list, tuple) else list(row))
+        except TypeError:
+            raise TypeError(
+                f"Expected an iterable of {what} in each row, but row {i} is {row!r:.60} "
+                f"({type(row).__name__})."
+            ) from None
+    return out
+
+
+def _joined(names, values, sizes, first):
+    """Return (spans, values, sizes); where a value is a string, it joins the name."""
+    try:
+        if values and _are_strings(values) and _are_strings(names):
+            return spans_of_pairs(names, values), None, sizes
+        if not all(issubclass(kind, Number) for kind in set(map(type, values))):
+            names = list(map(_join, names, values))
+            values = [1.0 if isinstance(value, str) else value for value in values]
+        weights = np.array(values, np.float64)
+        if weights.shape == (len(names),) and np.isfinite(weights).all():
+            return spans_of(names), weights, sizes
+    except (TypeError, ValueError, OverflowError) as error:
+        _blame(names, values, sizes, first)
+        raise error
+    _blame(names, values, sizes, first)
+    raise ValueError("Values must be finite numbers or strings.")
+
+
+def _are_strings(items):
+    return all(issubclass(kind, str) for kind in set(map(type, items)))
+
+
+def _join(name, value):
+    """Return the token of a name and a value: ``name=value`` for a string, else the name."""
+    if not isinstance(value, str):
+        return name
+    return name + b"=" + value.encode() if isinstance(name, bytes) else f"{name}={value}"
+
+
+def _blame(names, values, sizes, first):
+    """Raise for the first name or value that cannot be used."""
+    row = np.repeat(np.arange(first, first + len(sizes)), sizes).tolist()
+    for i, name, value in zip(row, names, values, strict=True):
+        _check_name(name, i)
+        try:
+            fine = isinstance(value, str) or bool(np.isfinite(float(value)))
+        except (TypeError, ValueError, OverflowError):
+            fine = False
+        if not fine:
+            raise ValueError(
+                f"Values must be finite numbers or strings, but row {i} holds {value!r:.60} "
+                f"({type(value).__name__}) for {name!r:.60}."
+            )
+
+
+def _check_name(name, row):
+    if not isinstance(name, str | bytes):
+        raise TypeError(
+            f"feature names must be strings, but row {row} holds {name!r:.60} "
+            f"({type(name).__name__})."
+        )
+    try:
+        name if isinstance(name, bytes) else name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"Row {row} holds {name!a:.60}, which is no valid text: {error}") from None
