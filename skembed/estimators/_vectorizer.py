@@ -13,11 +13,9 @@ from skembed.core import TOKEN_PATTERNS, TextRule
 from skembed.hashing import Assembly, documents_of, encode_documents, in_chunks
 from skembed.kernels import get_backend
 
-from ._hashing import FeatureHasher
+from ._hashing import DTYPES, FeatureHasher
 
 CHUNK = 1 << 18  # characters of text and of its n-grams that are worked on at a time
-FEW = 2048  # characters that scikit-learn's analyzer gets through before kernels are loaded
-DTYPES = "fdilq"  # of the sums of kernels
 ANALYSIS = [  # a subclass that changes one of these is analysed by its own methods
     (name, getattr(SklearnHashingVectorizer, name))
     for name in (
@@ -34,6 +32,89 @@ ANALYSIS = [  # a subclass that changes one of these is analysed by its own meth
 
 
 class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
+    r"""Turn texts into a CSR matrix of hashed words, or of hashed runs of characters.
+
+    A drop-in for :class:`sklearn.feature_extraction.text.HashingVectorizer`: the same parameters
+    and the same matrix, without stored zeros. Texts of any language are cut and hashed by compiled
+    code, on `n_jobs` threads, as long as only parameters are set. Where a function of yours has a
+    say (`preprocessor`, `tokenizer`, a callable `analyzer` or `strip_accents`, a method of a
+    subclass) or `token_pattern` is an uncommon one, scikit-learn's code cuts, and only hashing is
+    compiled.
+
+    Parameters
+    ----------
+    input : {"content", "filename", "file"}, default="content"
+        What a document is given as: text (str or bytes), the name of a file, or an object with a
+        method ``read``.
+    encoding : str, default="utf-8"
+        Of bytes and files.
+    decode_error : {"strict", "ignore", "replace"}, default="strict"
+        What happens to bytes that are not of that encoding.
+    strip_accents : {"ascii", "unicode"}, callable or None, default=None
+        Whether accents are removed: ``"ascii"`` drops what then is not ASCII, too.
+    lowercase : bool, default=True
+        Whether letters become small ones.
+    preprocessor : callable, default=None
+        Does the work of `strip_accents` and `lowercase` instead.
+    tokenizer : callable, default=None
+        Turns a text into a list of words, instead of `token_pattern`.
+    stop_words : {"english"}, list of str or None, default=None
+        Words that are left out; for ``analyzer="word"``.
+    token_pattern : str or None, default=r"(?u)\b\w\w+\b"
+        Regular expression of a word; for ``analyzer="word"``. Compiled code knows the default,
+        ``\b\w+\b``, ``\w+`` and ``\S+``, with or without ``(?u)``.
+    ngram_range : tuple of (int, int), default=(1, 1)
+        Least and largest number of neighbouring words, or of characters, that make an n-gram.
+    analyzer : {"word", "char", "char_wb"} or callable, default="word"
+        What n-grams are made of: words, characters of the text, or characters of a word between
+        two spaces. A callable turns a document into a list of str or bytes.
+    n_features : int, default=2**20
+        Number of columns, at most 2**31 - 1. Memory of the output does not depend on it.
+    binary : bool, default=False
+        Whether counts are set to 1. Then `alternate_sign` has no effect.
+    norm : {"l1", "l2"} or None, default="l2"
+        Norm to which each row is scaled.
+    alternate_sign : bool, default=True
+        Whether half of the n-grams enter with a minus sign, so that collisions cancel out on
+        average.
+    dtype : dtype, default=np.float64
+        Of the output: float64, float32 or signed integers; integers are scaled in float64.
+    seed : int, default=0
+        Seed of the hash; scikit-learn's is 0.
+    n_jobs : int or None, default=None
+        Number of threads. It never changes a result. None is 1, -1 all cores.
+
+    See Also
+    --------
+    FeatureHasher : Hashes records, tables and lists of strings.
+    sklearn.feature_extraction.text.TfidfTransformer : Weighs the columns by how rare they are.
+
+    Notes
+    -----
+    Nothing is learned, and `transform` needs no `fit`. The hash is MurmurHash3 (32 bits) of the
+    UTF-8 of an n-gram: it depends on these bytes and on `seed` alone, never on the process or the
+    machine.
+
+    References
+    ----------
+    .. [1] Weinberger, Dasgupta, Langford, Smola and Attenberg, "Feature hashing for large scale
+       multitask learning", ICML 2009.
+
+    Examples
+    --------
+    >>> from skembed import HashingVectorizer
+    >>> texts = ["This is the first text.", "And this is the second one."]
+    >>> X = HashingVectorizer(n_features=2**10).transform(texts)
+    >>> X.shape, X.nnz
+    ((2, 1024), 11)
+
+    Runs of three to five characters, as counts:
+
+    >>> chars = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 5), norm=None)
+    >>> chars.transform(["word"]).nnz
+    9
+    """
+
     _parameter_constraints: dict = {
         **SklearnHashingVectorizer._parameter_constraints,
         "n_features": [Interval(Integral, 1, np.iinfo(np.int32).max, closed="both")],
@@ -102,43 +183,34 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
         """
         self._validate_params()
         documents, rule = documents_of(X), self._text_rule()
-        n_documents = len(X) if hasattr(X, "__len__") else 0
         if rule is None:
             return super().transform(self._checked(documents))
-        self._validate_ngram_range()
         self.build_analyzer()  # which checks the stop words
-        jobs = effective_n_jobs(self.n_jobs)
-        if self.input != "content":
-            documents = map(self.decode, documents)
-        chunks = in_chunks(documents, self._read, CHUNK * jobs // rule.grams_a_character)
-        first = next(chunks, [])
-        if self.input == "content" and sum(map(len, first)) <= FEW:
-            return super().transform(first)
-        X = self._hash(first, chunks, rule, jobs, n_documents)
+        X = self._hash(documents, rule, len(X) if hasattr(X, "__len__") else 0)
         if self.binary:
             X.data.fill(1)
         if self.norm is not None:
             X = normalize(X, norm=self.norm, copy=False)
         return _align_api_if_sparse(X)
 
-    def _hash(self, first, chunks, rule, jobs, n_documents):
-        """Return the counts of n-grams in lists of documents."""
+    def _hash(self, documents, rule, n_documents):
+        """Return the counts of n-grams, a `csr_array`."""
+        if self.input != "content":
+            documents = map(self.decode, documents)
         preprocess = self.build_preprocessor()
         errors = "surrogatepass" if rule.drops_surrogates else "strict"
-
-        def encode(chunk):
-            return encode_documents(chunk, self.lowercase, preprocess, errors)
-
+        jobs = effective_n_jobs(self.n_jobs)
         with get_backend(jobs) as backend:
             hash_text = backend.text_hasher(rule, self.seed)
-            hashed = hash_text(*encode(first))
-            expected = len(hashed[1]) * n_documents // len(first)  # tokens, if all are like these
-            x = self.n_features, self.dtype, self._signed, expected
-            assembly = Assembly(backend, *x)
-            assembly.add(*hashed)
-            for chunk in chunks:
-                assembly.add(*hash_text(*encode(chunk)))
-            return assembly.finish()
+            x = self.n_features, self.dtype, self._signed
+            assembly = Assembly(backend, *x, n_rows=n_documents)
+            for chunk in in_chunks(documents, self._read, CHUNK * jobs // rule.grams_a_character):
+                text = encode_documents(chunk, self.lowercase, preprocess, errors)
+                assembly.add(*hash_text(*text))
+            X = assembly.finish()
+        if X.shape[0] == 0:
+            raise ValueError("Cannot vectorize empty sequence.")
+        return X
 
     @property
     def _signed(self):
@@ -160,10 +232,10 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
             return None
         if self.preprocessor is not None or callable(self.strip_accents) or callable(self.analyzer):
             return None
+        if np.dtype(self.dtype).name not in DTYPES:
+            return None
         low, high = self.ngram_range
         if not (isinstance(low, Integral) and isinstance(high, Integral) and 1 <= low <= high):
-            return None
-        if np.dtype(self.dtype).char not in DTYPES:
             return None
         if self.analyzer != "word":
             return TextRule(self.analyzer, low, high)
@@ -187,7 +259,7 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
             document = self.decode(document)
         if not isinstance(document, str):
             raise ValueError(
-                f"Document {position} is {document!r}, expected byte or unicode string. Drop missing "
-                "documents, or put an empty string in their place."
+                f"Document {position} is {document!r:.60}, expected byte or unicode string. Drop "
+                "missing documents, or put an empty string in their place."
             )
         return document

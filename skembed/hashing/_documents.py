@@ -19,11 +19,9 @@ def documents_of(X):
     iterator
         The documents as Python objects.
     """
-    if isinstance(X, (str, bytes)):
-        raise ValueError(
-            f"Iterable over raw text documents expected, {'string' if isinstance(X, str) else 'bytes'} "
-            "object received."
-        )
+    if isinstance(X, str | bytes):
+        kind = "string" if isinstance(X, str) else "bytes"
+        raise ValueError(f"Iterable over raw text documents expected, {kind} object received.")
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) != 1:
         raise ValueError(
