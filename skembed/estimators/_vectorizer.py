@@ -16,8 +16,8 @@ from skembed.kernels import get_backend
 from ._hashing import DTYPES, FeatureHasher
 
 CHUNK = 1 << 18  # characters of text and of its n-grams that are worked on at a time
-ANALYSIS = [  # a subclass that changes one of these is analysed by its own methods
-    (name, getattr(SklearnHashingVectorizer, name))
+ANALYSIS = {  # a subclass that changes one of these is analysed by its own methods
+    name: getattr(SklearnHashingVectorizer, name)
     for name in (
         "build_analyzer",
         "build_preprocessor",
@@ -28,7 +28,7 @@ ANALYSIS = [  # a subclass that changes one of these is analysed by its own meth
         "_char_wb_ngrams",
         "_word_ngrams",
     )
-]
+}
 
 
 class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
@@ -228,7 +228,8 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
 
     def _text_rule(self):
         """Return how kernels cut these documents, None where they cannot."""
-        if any(getattr(getattr(self, name), "__func__", None) is not own for name, own in ANALYSIS):
+        methods = {name: getattr(getattr(self, name), "__func__", None) for name in ANALYSIS}
+        if methods != ANALYSIS:
             return None
         if self.preprocessor is not None or callable(self.strip_accents) or callable(self.analyzer):
             return None
