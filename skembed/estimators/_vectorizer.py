@@ -4,6 +4,7 @@ from numbers import Integral
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import _fit_context
 from sklearn.feature_extraction.text import HashingVectorizer as SklearnHashingVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
@@ -167,6 +168,25 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
         self.seed = seed
         self.n_jobs = n_jobs
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Check the parameters.
+
+        Parameters
+        ----------
+        X : iterable
+            Documents; not read.
+        y : Ignored
+            Not used, present here for API consistency by convention.
+
+        Returns
+        -------
+        self : HashingVectorizer
+            The vectorizer.
+        """
+        documents_of(X)  # or it says what else X is
+        return super().fit(X, y)
+
     def transform(self, X):
         """Turn documents into a matrix of hashed n-grams.
 
@@ -226,12 +246,15 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
             n_jobs=self.n_jobs,
         )
 
+    @property
+    def _reads_text(self):
+        """Whether documents reach scikit-learn's analyzers as they are."""
+        methods = {name: getattr(getattr(self, name), "__func__", None) for name in ANALYSIS}
+        return methods == ANALYSIS and self.preprocessor is None and not callable(self.analyzer)
+
     def _text_rule(self):
         """Return how kernels cut these documents, None where they cannot."""
-        methods = {name: getattr(getattr(self, name), "__func__", None) for name in ANALYSIS}
-        if methods != ANALYSIS:
-            return None
-        if self.preprocessor is not None or callable(self.strip_accents) or callable(self.analyzer):
+        if not self._reads_text or callable(self.strip_accents):
             return None
         if np.dtype(self.dtype).name not in DTYPES:
             return None
@@ -250,7 +273,7 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
 
     def _checked(self, documents):
         """Iterate over documents that scikit-learn's analyzer will read."""
-        if self.input != "content" or self.preprocessor is not None or callable(self.analyzer):
+        if self.input != "content" or not self._reads_text:
             return documents
         return (d if isinstance(d, str) else self._read(d, i) for i, d in enumerate(documents))
 

@@ -13,7 +13,12 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
+from skembed import (
+    EmbeddingBag,
+    EmbeddingBagClassifier,
+    EmbeddingBagRegressor,
+    HashingVectorizer,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -39,6 +44,21 @@ LEFT_OUT = [
     checks.check_global_set_output_transform_polars,
     checks.check_inplace_ensure_writeable,
 ]
+OF_TEXT = [  # the generator has none for estimators that take texts
+    checks.check_do_not_raise_errors_in_init_or_set_params,
+    checks.check_estimator_cloneable,
+    checks.check_estimator_repr,
+    checks.check_estimator_tags_renamed,
+    checks.check_estimators_unfitted,
+    checks.check_get_params_invariance,
+    checks.check_mixin_order,
+    checks.check_no_attributes_set_in_init,
+    checks.check_param_validation,
+    checks.check_parameters_default_constructible,
+    checks.check_set_params,
+    checks.check_transformers_unfitted,
+    checks.check_valid_tag_types,
+]
 
 
 @parametrize_with_checks(DEFAULTS)
@@ -56,6 +76,11 @@ def test_variants_pass(estimator, check):
 @pytest.mark.parametrize("check", LEFT_OUT, ids=lambda check: check.__name__)
 def test_checks_that_the_generator_leaves_out(estimator, check):
     check(type(estimator).__name__, clone(estimator))
+
+
+@pytest.mark.parametrize("check", OF_TEXT, ids=lambda check: check.__name__)
+def test_checks_of_estimators_of_texts(check):
+    check("HashingVectorizer", HashingVectorizer())
 
 
 @pytest.fixture

@@ -350,6 +350,15 @@ def test_methods_of_a_subclass_are_used(ours, theirs):
     assert_same(ours().transform(DOCUMENTS), theirs().transform(DOCUMENTS))
 
 
+def test_what_a_subclass_decodes_is_not_checked():
+    class Keyed(HashingVectorizer):
+        def decode(self, document):
+            return document["text"]
+
+    documents = [{"text": text} for text in DOCUMENTS]
+    assert_same(Keyed().transform(documents), Theirs().transform(DOCUMENTS))
+
+
 def test_method_of_an_instance_is_used():
     vectorizer = HashingVectorizer()
     vectorizer.build_tokenizer = lambda: str.split
@@ -392,8 +401,9 @@ def test_missing_documents_of_a_frame():
     ],
 )
 def test_what_is_no_collection_of_documents(params, X, message):
-    with pytest.raises(ValueError, match=message):
-        HashingVectorizer(**params).transform(X)
+    for method in ("transform", "fit_transform"):
+        with pytest.raises(ValueError, match=message):
+            getattr(HashingVectorizer(**params), method)(X)
 
 
 @pytest.mark.parametrize(
