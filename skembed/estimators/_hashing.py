@@ -32,6 +32,12 @@ from ._validation import check_csr
 DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8")
 
 
+def check_dtype(dtype):
+    """Raise for a dtype that kernels do not sum up."""
+    if np.dtype(dtype).name not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+
+
 def _stores_names(hasher):
     if hasher.store_names:
         return True
@@ -178,8 +184,7 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     # ---------------------------------------------------------------- reading
     def _check(self, X, reset):
         """Check parameters and X; return X as readers take it."""
-        if np.dtype(self.dtype).name not in DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}.")
+        check_dtype(self.dtype)
         if self.interactions is not None and self.input_type != "table":
             raise ValueError('interactions cross columns of a table: set input_type="table".')
         if self.input_type == "csr":

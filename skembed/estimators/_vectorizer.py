@@ -11,10 +11,17 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils._sparse import _align_api_if_sparse
 
 from skembed.core import TOKEN_PATTERNS, TextRule
-from skembed.hashing import Assembly, documents_of, encode_documents, in_chunks
+from skembed.hashing import (
+    Assembly,
+    documents_of,
+    encode_documents,
+    hash_rows,
+    in_chunks,
+    read_records,
+)
 from skembed.kernels import get_backend
 
-from ._hashing import DTYPES, FeatureHasher
+from ._hashing import check_dtype
 
 CHUNK = 1 << 18  # characters of text and of its n-grams that are worked on at a time
 ANALYSIS = {  # a subclass that changes one of these is analysed by its own methods
@@ -184,6 +191,7 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
         self : HashingVectorizer
             The vectorizer.
         """
+        check_dtype(self.dtype)
         documents_of(X)  # or it says what else X is
         return super().fit(X, y)
 
@@ -202,49 +210,42 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
             CSR with sorted columns and without stored zeros.
         """
         self._validate_params()
-        documents, rule = documents_of(X), self._text_rule()
-        if rule is None:
-            return super().transform(self._checked(documents))
-        self.build_analyzer()  # which checks the stop words
-        X = self._hash(documents, rule, len(X) if hasattr(X, "__len__") else 0)
+        check_dtype(self.dtype)
+        self._validate_ngram_range()
+        X = self._hash(documents_of(X), len(X) if hasattr(X, "__len__") else 0)
+        if X.shape[0] == 0:
+            raise ValueError("Cannot vectorize empty sequence.")
         if self.binary:
             X.data.fill(1)
         if self.norm is not None:
             X = normalize(X, norm=self.norm, copy=False)
         return _align_api_if_sparse(X)
 
-    def _hash(self, documents, rule, n_documents):
+    def _hash(self, documents, n_documents):
         """Return the counts of n-grams, a `csr_array`."""
+        analyze, rule = self.build_analyzer(), self._text_rule()
+        jobs = effective_n_jobs(self.n_jobs)
+        signed = self.alternate_sign and not self.binary  # in one column signs could cancel
+        with get_backend(jobs) as backend:
+            x = self.n_features, self.dtype, signed
+            assembly = Assembly(backend, *x, n_rows=n_documents)
+            if rule is None:
+                rows = map(analyze, self._checked(documents))
+                parts = read_records(rows, "string", backend, self.seed)
+                return hash_rows(parts, assembly, backend, self.seed, 1)
+            hash_text = backend.text_hasher(rule, self.seed)
+            for text in self._encoded(documents, rule, jobs):
+                assembly.add(*hash_text(*text))
+            return assembly.finish()
+
+    def _encoded(self, documents, rule, jobs):
+        """Yield the UTF-8 of some documents, preprocessed, and their offsets."""
         if self.input != "content":
             documents = map(self.decode, documents)
         preprocess = self.build_preprocessor()
         errors = "surrogatepass" if rule.drops_surrogates else "strict"
-        jobs = effective_n_jobs(self.n_jobs)
-        with get_backend(jobs) as backend:
-            hash_text = backend.text_hasher(rule, self.seed)
-            x = self.n_features, self.dtype, self._signed
-            assembly = Assembly(backend, *x, n_rows=n_documents)
-            for chunk in in_chunks(documents, self._read, CHUNK * jobs // rule.grams_a_character):
-                text = encode_documents(chunk, self.lowercase, preprocess, errors)
-                assembly.add(*hash_text(*text))
-            X = assembly.finish()
-        if X.shape[0] == 0:
-            raise ValueError("Cannot vectorize empty sequence.")
-        return X
-
-    @property
-    def _signed(self):
-        return self.alternate_sign and not self.binary  # in one column signs could cancel
-
-    def _get_hasher(self):
-        return FeatureHasher(
-            n_features=self.n_features,
-            input_type="string",
-            dtype=self.dtype,
-            alternate_sign=self._signed,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-        )
+        for chunk in in_chunks(documents, self._read, CHUNK * jobs // rule.grams_a_character):
+            yield encode_documents(chunk, self.lowercase, preprocess, errors)
 
     @property
     def _reads_text(self):
@@ -255,8 +256,6 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
     def _text_rule(self):
         """Return how kernels cut these documents, None where they cannot."""
         if not self._reads_text or callable(self.strip_accents):
-            return None
-        if np.dtype(self.dtype).name not in DTYPES:
             return None
         low, high = self.ngram_range
         if not (isinstance(low, Integral) and isinstance(high, Integral) and 1 <= low <= high):
