@@ -22,13 +22,15 @@ class Assembly:
     n_tokens : int, default=0
         How many tokens will come, where that is known: memory that nothing is written to costs
         nothing, and what is left over is given back.
+    n_rows : int, default=0
+        How many rows will come, where that is known instead: the first ones tell about the rest.
     """
 
-    def __init__(self, backend, n_features, dtype, alternate_sign, n_tokens=0):
+    def __init__(self, backend, n_features, dtype, alternate_sign, n_tokens=0, n_rows=0):
         self.backend, self.n_features, self.dtype = backend, n_features, np.dtype(dtype)
         self.alternate_sign = alternate_sign
         self.indices, self.data = np.empty(n_tokens, np.int32), np.empty(n_tokens, dtype)
-        self.nnz, self.counts, self.ones = 0, [], np.empty(0)
+        self.n_rows, self.nnz, self.counts, self.ones = n_rows, 0, [], np.empty(0)
 
     def add(self, indptr, hashes, values=None):
         """Append rows.
@@ -49,6 +51,9 @@ class Assembly:
         x = indptr, hashes, values, self.n_features, self.alternate_sign, self.dtype
         counts, pieces = self.backend.fold_rows(*x)
         self.counts.append(counts)
+        if self.nnz == 0 and self.n_rows > len(counts):
+            room = int(counts.sum()) * self.n_rows // len(counts) * 17 // 16
+            self.indices, self.data = np.empty(room, np.int32), np.empty(room, self.dtype)
         for columns, sums in pieces:
             end = self.nnz + len(columns)
             if end > len(self.indices):

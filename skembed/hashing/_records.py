@@ -5,9 +5,12 @@ from numbers import Number
 
 import numpy as np
 
-from ._strings import spans_of, spans_of_pairs
-from ._tokens import AT_A_TIME, Tokens, as_text
+from skembed.core import Spans
 
+from ._strings import spans_of, spans_of_pairs, spans_of_text
+from ._tokens import Tokens, as_text
+
+AT_A_TIME = 1 << 16  # tokens, which are Python objects
 FIRST = 256  # rows to begin with, before it is known how long rows are
 
 
@@ -38,24 +41,18 @@ def read_records(X, input_type, backend, seed):
     """
     rows, first, step = iter(X), 0, FIRST
     while part := list(islice(rows, step)):
-        spans, values, sizes = FLATTEN[input_type](part, first)
+        columns, values, sizes = FLATTEN[input_type](part, first)
         indptr = np.zeros(len(part) + 1, np.int64)
         np.cumsum(sizes, out=indptr[1:])
-        hashes = backend.hash_spans([spans], seed)[:, 0]
-        yield Tokens(indptr, hashes, values, lambda i, spans=spans: as_text(spans.token(i)))
+        hashes = backend.hash_spans(columns, seed).ravel()
+        yield Tokens(indptr, hashes, values, lambda i, columns=columns: _token(columns, i))
         first += len(part)
-        step = max(1, AT_A_TIME * len(part) // max(1, len(spans)))
+        step = max(1, AT_A_TIME * len(part) // max(1, len(hashes)))
         step = min(step, 4 * len(part) + FIRST)
 
 
 def _flat_strings(rows, first):
-    """Return (spans, None, sizes) of rows that are iterables of strings."""
-    for i, row in enumerate(rows, first):
-        if isinstance(row, str | bytes):
-            raise ValueError(
-                "Samples can not be a single string. The input must be an iterable over iterables "
-                f"of strings, such as [['red'], ['blue']]; row {i} is {row!r:.60}."
-            )
+    """Return (columns, None, sizes) of rows that are iterables of strings."""
     rows = _lists(rows, first, "strings")
     tokens = list(chain.from_iterable(rows))
     try:
@@ -65,11 +62,11 @@ def _flat_strings(rows, first):
             for token in row:
                 _check_name(token, i)
         raise error
-    return spans, None, list(map(len, rows))
+    return [spans], None, list(map(len, rows))
 
 
 def _flat_pairs(rows, first):
-    """Return (spans, values, sizes) of rows that are iterables of (name, value)."""
+    """Return (columns, values, sizes) of rows that are iterables of (name, value)."""
     rows = _lists(rows, first, "(name, value) pairs")
     try:
         names = [name for row in rows for name, _ in row]
@@ -86,8 +83,11 @@ def _flat_pairs(rows, first):
 
 
 def _flat_dicts(rows, first):
-    """Return (spans, values, sizes) of rows that are mappings."""
-    if all(type(row) is dict for row in rows):
+    """Return (columns, values, sizes) of rows that are mappings."""
+    if set(map(type, rows)) == {dict}:
+        alike = _alike(rows)
+        if alike is not None:
+            return alike, None, np.full(len(rows), len(alike))
         names = list(chain.from_iterable(rows))
         values = list(chain.from_iterable(map(dict.values, rows)))
         return _joined(names, values, list(map(len, rows)), first)
@@ -105,10 +105,17 @@ FLATTEN = {"dict": _flat_dicts, "pair": _flat_pairs, "string": _flat_strings}
 
 def _lists(rows, first, what):
     """Return rows as lists or tuples, which can be walked twice."""
+    if set(map(type, rows)) <= {list, tuple}:
+        return rows
     out = []
     for i, row in enumerate(rows, first):
+        if isinstance(row, str | bytes):
+            raise ValueError(
+                "Samples can not be a single string. The input must be an iterable over iterables "
+                f"of {what}, such as [['red'], ['blue']]; row {i} is {row!r:.60}."
+            )
         try:
-            out.append(row if type(row) in (list, tuple) else list(row))
+            out.append(list(row))
         except TypeError:
             raise TypeError(
                 f"Expected an iterable of {what} in each row, but row {i} is {row!r:.60} "
@@ -118,21 +125,41 @@ def _lists(rows, first, what):
 
 
 def _joined(names, values, sizes, first):
-    """Return (spans, values, sizes); where a value is a string, it joins the name."""
+    """Return (columns, values, sizes); where a value is a string, it joins the name."""
     try:
         if values and _are_strings(values) and _are_strings(names):
-            return spans_of_pairs(names, values), None, sizes
+            return [spans_of_pairs(names, values)], None, sizes
         if not all(issubclass(kind, Number) for kind in set(map(type, values))):
             names = list(map(_join, names, values))
             values = [1.0 if isinstance(value, str) else value for value in values]
         weights = np.array(values, np.float64)
         if weights.shape == (len(names),) and np.isfinite(weights).all():
-            return spans_of(names), weights, sizes
+            return [spans_of(names)], weights, sizes
     except (TypeError, ValueError, OverflowError) as error:
         _blame(names, values, sizes, first)
         raise error
     _blame(names, values, sizes, first)
     raise ValueError("Values must be finite numbers or strings.")
+
+
+def _alike(rows):
+    """Return one column a name if all dicts have the same names, in order, and strings; or None."""
+    names = list(rows[0])
+    if not names or any(list(row) != names for row in rows):
+        return None
+    try:
+        prefixes = [(name + "=").encode() for name in names]
+        spans = spans_of_text(list(chain.from_iterable(map(dict.values, rows))))
+    except (TypeError, UnicodeEncodeError):
+        return None
+    starts, ends = (x.reshape(len(rows), -1).T.copy() for x in (spans.starts, spans.ends))
+    return [Spans(spans.buffer, *x) for x in zip(starts, ends, prefixes, strict=True)]
+
+
+def _token(columns, i):
+    """Return token i of columns, row by row, as text."""
+    row, column = divmod(i, len(columns))
+    return as_text(columns[column].token(row))
 
 
 def _are_strings(items):

@@ -32,11 +32,16 @@ def spans_of(strings, prefix=b""):
         If a text holds half of a surrogate pair.
     """
     try:
-        buffer = "\0".join(strings).encode()
+        return spans_of_text(strings, prefix)
     except TypeError:
         strings = [s.encode() if isinstance(s, str) else s for s in strings]
-        buffer = b"\0".join(strings)
-    buffer = np.frombuffer(buffer, np.uint8)
+    buffer = np.frombuffer(b"\0".join(strings), np.uint8)
+    return Spans(buffer, *_between(buffer, strings), prefix)
+
+
+def spans_of_text(strings, prefix=b""):
+    """Do what `spans_of` does for str alone; anything else is a TypeError."""
+    buffer = np.frombuffer("\0".join(strings).encode(), np.uint8)
     return Spans(buffer, *_between(buffer, strings), prefix)
 
 

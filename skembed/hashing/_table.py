@@ -77,8 +77,8 @@ def _array_columns(X):
         X = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead: a table has rows and columns. Reshape "
-            "your data either using array.reshape(-1, 1) if it has a single column or "
+            f"Expected 2D array, got {X.ndim}D array instead: a table has rows and columns. "
+            "Reshape your data either using array.reshape(-1, 1) if it has a single column or "
             "array.reshape(1, -1) if it is a single row."
         )
     kind = X.dtype.kind
@@ -101,7 +101,8 @@ def _pandas_column(name, series):
         return NumberColumn(name, series.array)
     if getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype"):
         return arrow_column(name, series.array.__arrow_array__())
-    return ObjectColumn(name, series.array)
+    objects = series.array if dtype.kind == "M" else series.to_numpy(object)
+    return ObjectColumn(name, objects)
 
 
 def _polars_column(name, series):
