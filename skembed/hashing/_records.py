@@ -1,5 +1,6 @@
 """Readers of rows that are Python objects: dicts, pairs of names and values, strings."""
 
+from contextlib import suppress
 from itertools import chain, islice
 from numbers import Number
 
@@ -68,18 +69,21 @@ def _flat_strings(rows, first):
 def _flat_pairs(rows, first):
     """Return (columns, values, sizes) of rows that are iterables of (name, value)."""
     rows = _lists(rows, first, "(name, value) pairs")
+    flat = list(chain.from_iterable(rows))
+    if not set(map(type, flat)) <= {list, tuple} or not set(map(len, flat)) <= {2}:
+        flat = [_pair(x, i) for i, row in enumerate(rows, first) for x in row]
+    return _joined(list(chain.from_iterable(flat)), list(map(len, rows)), first)
+
+
+def _pair(x, row):
+    """Return a pair as a tuple."""
     try:
-        names = [name for row in rows for name, _ in row]
-        values = [value for row in rows for _, value in row]
-    except (TypeError, ValueError):
-        for i, row in enumerate(rows, first):
-            for pair in row:
-                if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
-                    raise ValueError(
-                        f"Expected (name, value) pairs, but row {i} holds {pair!r:.60}."
-                    ) from None
-        raise
-    return _joined(names, values, [len(row) for row in rows], first)
+        pair = () if isinstance(x, str | bytes) else tuple(x)
+    except TypeError:
+        pair = ()
+    if len(pair) != 2:
+        raise ValueError(f"Expected (name, value) pairs, but row {row} holds {x!r:.60}.")
+    return pair
 
 
 def _flat_dicts(rows, first):
@@ -88,9 +92,8 @@ def _flat_dicts(rows, first):
         alike = _alike(rows)
         if alike is not None:
             return alike, None, np.full(len(rows), len(alike))
-        names = list(chain.from_iterable(rows))
-        values = list(chain.from_iterable(map(dict.values, rows)))
-        return _joined(names, values, list(map(len, rows)), first)
+        interleaved = list(chain.from_iterable(chain.from_iterable(map(dict.items, rows))))
+        return _joined(interleaved, list(map(len, rows)), first)
     for i, row in enumerate(rows, first):
         if not hasattr(row, "items"):
             raise TypeError(
@@ -124,11 +127,13 @@ def _lists(rows, first, what):
     return out
 
 
-def _joined(names, values, sizes, first):
-    """Return (columns, values, sizes); where a value is a string, it joins the name."""
+def _joined(interleaved, sizes, first):
+    """Return (columns, values, sizes) of name, value, name, value...; strings join their names."""
+    names, values = interleaved[::2], interleaved[1::2]
     try:
-        if values and _are_strings(values) and _are_strings(names):
-            return [spans_of_pairs(names, values)], None, sizes
+        if values and isinstance(values[0], str):
+            with suppress(TypeError):  # others are no strings
+                return [spans_of_pairs(interleaved)], None, sizes
         if not all(issubclass(kind, Number) for kind in set(map(type, values))):
             names = list(map(_join, names, values))
             values = [1.0 if isinstance(value, str) else value for value in values]
@@ -162,10 +167,6 @@ def _token(columns, i):
     return as_text(columns[column].token(row))
 
 
-def _are_strings(items):
-    return all(issubclass(kind, str) for kind in set(map(type, items)))
-
-
 def _join(name, value):
     """Return the token of a name and a value: ``name=value`` for a string, else the name."""
     if not isinstance(value, str):
@@ -178,6 +179,7 @@ def _blame(names, values, sizes, first):
     row = np.repeat(np.arange(first, first + len(sizes)), sizes).tolist()
     for i, name, value in zip(row, names, values, strict=True):
         _check_name(name, i)
+        _check_text(value, i)
         try:
             fine = isinstance(value, str) or bool(np.isfinite(float(value)))
         except (TypeError, ValueError, OverflowError):
@@ -195,7 +197,12 @@ def _check_name(name, row):
             f"feature names must be strings, but row {row} holds {name!r:.60} "
             f"({type(name).__name__})."
         )
+    _check_text(name, row)
+
+
+def _check_text(text, row):
     try:
-        name if isinstance(name, bytes) else name.encode()
+        if isinstance(text, str):
+            text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"Row {row} holds {name!a:.60}, which is no valid text: {error}") from None
+        raise ValueError(f"Row {row} holds {text!a:.60}, which is no valid text: {error}") from None

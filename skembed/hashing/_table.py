@@ -96,7 +96,9 @@ def _pandas_column(name, series):
     """Return the column of a pandas Series."""
     dtype = series.dtype
     if hasattr(dtype, "categories"):
-        return CategoryColumn(name, series.cat.codes.to_numpy(), series.cat.categories.tolist())
+        return CategoryColumn(
+            name, series.cat.codes.to_numpy(), list(series.cat.categories.to_numpy())
+        )
     if dtype.kind in NUMBERS:
         return NumberColumn(name, series.array)
     if getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype"):
