@@ -244,13 +244,14 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
             return reader.read(n_rows)
         return read_records(X, self.input_type, backend, self.seed)
 
-    def _n_tokens(self, X):
-        """Return how many tokens a checked X has, 0 if that is not known."""
+    def _size(self, X):
+        """Return what is known of the size of a checked X, for an `Assembly`."""
         if self.input_type == "csr":
-            return len(X.indices) * self.n_hashes
+            return {"n_tokens": len(X.indices) * self.n_hashes}
         if self.input_type == "table":
-            return (len(X[0]) + len(self.interactions or ())) * X[1] * self.n_hashes
-        return 0
+            width = len(X[0]) + len(self.interactions or ())
+            return {"n_tokens": width * X[1] * self.n_hashes}
+        return {"n_rows": len(X) if hasattr(X, "__len__") else 0}
 
     def _backend(self):
         return get_backend(effective_n_jobs(self.n_jobs))
@@ -258,9 +259,8 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     def _hashed(self, X, ledger=None):
         """Return the matrix of a checked X."""
         with self._backend() as backend:
-            size = self.n_features, self.dtype, self.alternate_sign, self._n_tokens(X)
-            assembly = Assembly(backend, *size)
-            parts = self._read(X, backend)
+            kind, size = (self.n_features, self.dtype, self.alternate_sign), self._size(X)
+            assembly, parts = Assembly(backend, *kind, **size), self._read(X, backend)
             out = hash_rows(parts, assembly, backend, self.seed, self.n_hashes, ledger)
         if out.shape[0] == 0:
             raise ValueError("Cannot vectorize empty sequence.")

@@ -98,7 +98,7 @@ def cells_of_objects(items, first, name, prefix):
     except UnicodeEncodeError:
         row = next(i for i, text in enumerate(texts) if not _is_text(text))
         raise ValueError(
-            f"Column {name!r} holds {texts[row]!a:.60} in row {first + row}, which is no valid text."
+            f"Column {name!r} holds {texts[row]!a:.60} in row {first + row}, which is no text."
         ) from None
     return Cells(spans, None, numeric, missing, values)
 
@@ -110,8 +110,8 @@ def _weight(x, row, name):
         weight = np.inf
     if not np.isfinite(weight):
         raise ValueError(
-            f"Column {name!r} holds {x!r:.60} in row {row}; numbers weigh the token of their column "
-            "and must be real and finite."
+            f"Column {name!r} holds {x!r:.60} in row {row}; numbers weigh the token of their "
+            "column and must be real and finite."
         )
     return weight
 

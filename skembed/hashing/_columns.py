@@ -83,13 +83,13 @@ class CategoryColumn(Column):
 
     def __init__(self, name, codes, categories):
         super().__init__(name, codes)
-        gone = np.array([is_missing(x) for x in categories], bool)
-        if gone.any():
+        try:
+            self.spans = spans_of(categories or [""], self.prefix)
+        except TypeError:
+            gone = np.array([is_missing(x) for x in categories], bool)
             self.values = np.where(np.append(gone, False)[codes], -1, codes)
-        texts = [
-            "" if lost else category_text(x, name) for x, lost in zip(categories, gone, strict=True)
-        ]
-        self.spans = spans_of(texts or [""], self.prefix)
+            texts = ["" if is_missing(x) else category_text(x, name) for x in categories]
+            self.spans = spans_of(texts, self.prefix)
 
     def cells(self, lo, hi):
         """Return rows lo to hi."""

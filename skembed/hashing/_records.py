@@ -1,13 +1,17 @@
 """Readers of rows that are Python objects: dicts, pairs of names and values, strings."""
 
+from contextlib import suppress
 from itertools import chain, islice
 from numbers import Number
 
 import numpy as np
 
-from ._strings import spans_of, spans_of_pairs
-from ._tokens import AT_A_TIME, Tokens, as_text
+from skembed.core import Spans
 
+from ._strings import spans_of, spans_of_pairs, spans_of_text
+from ._tokens import Tokens, as_text
+
+AT_A_TIME = 1 << 16  # tokens, which are Python objects
 FIRST = 256  # rows to begin with, before it is known how long rows are
 
 
@@ -38,24 +42,18 @@ def read_records(X, input_type, backend, seed):
     """
     rows, first, step = iter(X), 0, FIRST
     while part := list(islice(rows, step)):
-        spans, values, sizes = FLATTEN[input_type](part, first)
+        columns, values, sizes = FLATTEN[input_type](part, first)
         indptr = np.zeros(len(part) + 1, np.int64)
         np.cumsum(sizes, out=indptr[1:])
-        hashes = backend.hash_spans([spans], seed)[:, 0]
-        yield Tokens(indptr, hashes, values, lambda i, spans=spans: as_text(spans.token(i)))
+        hashes = backend.hash_spans(columns, seed).ravel()
+        yield Tokens(indptr, hashes, values, lambda i, columns=columns: _token(columns, i))
         first += len(part)
-        step = max(1, AT_A_TIME * len(part) // max(1, len(spans)))
+        step = max(1, AT_A_TIME * len(part) // max(1, len(hashes)))
         step = min(step, 4 * len(part) + FIRST)
 
 
 def _flat_strings(rows, first):
-    """Return (spans, None, sizes) of rows that are iterables of strings."""
-    for i, row in enumerate(rows, first):
-        if isinstance(row, str | bytes):
-            raise ValueError(
-                "Samples can not be a single string. The input must be an iterable over iterables "
-                f"of strings, such as [['red'], ['blue']]; row {i} is {row!r:.60}."
-            )
+    """Return (columns, None, sizes) of rows that are iterables of strings."""
     rows = _lists(rows, first, "strings")
     tokens = list(chain.from_iterable(rows))
     try:
@@ -65,32 +63,37 @@ def _flat_strings(rows, first):
             for token in row:
                 _check_name(token, i)
         raise error
-    return spans, None, list(map(len, rows))
+    return [spans], None, list(map(len, rows))
 
 
 def _flat_pairs(rows, first):
-    """Return (spans, values, sizes) of rows that are iterables of (name, value)."""
+    """Return (columns, values, sizes) of rows that are iterables of (name, value)."""
     rows = _lists(rows, first, "(name, value) pairs")
+    flat = list(chain.from_iterable(rows))
+    if not set(map(type, flat)) <= {list, tuple} or not set(map(len, flat)) <= {2}:
+        flat = [_pair(x, i) for i, row in enumerate(rows, first) for x in row]
+    return _joined(list(chain.from_iterable(flat)), list(map(len, rows)), first)
+
+
+def _pair(x, row):
+    """Return a pair as a tuple."""
     try:
-        names = [name for row in rows for name, _ in row]
-        values = [value for row in rows for _, value in row]
-    except (TypeError, ValueError):
-        for i, row in enumerate(rows, first):
-            for pair in row:
-                if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
-                    raise ValueError(
-                        f"Expected (name, value) pairs, but row {i} holds {pair!r:.60}."
-                    ) from None
-        raise
-    return _joined(names, values, [len(row) for row in rows], first)
+        pair = () if isinstance(x, str | bytes) else tuple(x)
+    except TypeError:
+        pair = ()
+    if len(pair) != 2:
+        raise ValueError(f"Expected (name, value) pairs, but row {row} holds {x!r:.60}.")
+    return pair
 
 
 def _flat_dicts(rows, first):
-    """Return (spans, values, sizes) of rows that are mappings."""
-    if all(type(row) is dict for row in rows):
-        names = list(chain.from_iterable(rows))
-        values = list(chain.from_iterable(map(dict.values, rows)))
-        return _joined(names, values, list(map(len, rows)), first)
+    """Return (columns, values, sizes) of rows that are mappings."""
+    if set(map(type, rows)) == {dict}:
+        alike = _alike(rows)
+        if alike is not None:
+            return alike, None, np.full(len(rows), len(alike))
+        interleaved = list(chain.from_iterable(chain.from_iterable(map(dict.items, rows))))
+        return _joined(interleaved, list(map(len, rows)), first)
     for i, row in enumerate(rows, first):
         if not hasattr(row, "items"):
             raise TypeError(
@@ -105,10 +108,17 @@ FLATTEN = {"dict": _flat_dicts, "pair": _flat_pairs, "string": _flat_strings}
 
 def _lists(rows, first, what):
     """Return rows as lists or tuples, which can be walked twice."""
+    if set(map(type, rows)) <= {list, tuple}:
+        return rows
     out = []
     for i, row in enumerate(rows, first):
+        if isinstance(row, str | bytes):
+            raise ValueError(
+                "Samples can not be a single string. The input must be an iterable over iterables "
+                f"of {what}, such as [['red'], ['blue']]; row {i} is {row!r:.60}."
+            )
         try:
-            out.append(row if type(row) in (list, tuple) else list(row))
+            out.append(list(row))
         except TypeError:
             raise TypeError(
                 f"Expected an iterable of {what} in each row, but row {i} is {row!r:.60} "
@@ -117,17 +127,19 @@ def _lists(rows, first, what):
     return out
 
 
-def _joined(names, values, sizes, first):
-    """Return (spans, values, sizes); where a value is a string, it joins the name."""
+def _joined(interleaved, sizes, first):
+    """Return (columns, values, sizes) of name, value, name, value...; strings join their names."""
+    names, values = interleaved[::2], interleaved[1::2]
     try:
-        if values and _are_strings(values) and _are_strings(names):
-            return spans_of_pairs(names, values), None, sizes
+        if values and isinstance(values[0], str):
+            with suppress(TypeError):  # others are no strings
+                return [spans_of_pairs(interleaved)], None, sizes
         if not all(issubclass(kind, Number) for kind in set(map(type, values))):
             names = list(map(_join, names, values))
             values = [1.0 if isinstance(value, str) else value for value in values]
         weights = np.array(values, np.float64)
         if weights.shape == (len(names),) and np.isfinite(weights).all():
-            return spans_of(names), weights, sizes
+            return [spans_of(names)], weights, sizes
     except (TypeError, ValueError, OverflowError) as error:
         _blame(names, values, sizes, first)
         raise error
@@ -135,8 +147,24 @@ def _joined(names, values, sizes, first):
     raise ValueError("Values must be finite numbers or strings.")
 
 
-def _are_strings(items):
-    return all(issubclass(kind, str) for kind in set(map(type, items)))
+def _alike(rows):
+    """Return one column a name if all dicts have the same names, in order, and strings; or None."""
+    names = list(rows[0])
+    if not names or any(list(row) != names for row in rows):
+        return None
+    try:
+        prefixes = [(name + "=").encode() for name in names]
+        spans = spans_of_text(list(chain.from_iterable(map(dict.values, rows))))
+    except (TypeError, UnicodeEncodeError):
+        return None
+    starts, ends = (x.reshape(len(rows), -1).T.copy() for x in (spans.starts, spans.ends))
+    return [Spans(spans.buffer, *x) for x in zip(starts, ends, prefixes, strict=True)]
+
+
+def _token(columns, i):
+    """Return token i of columns, row by row, as text."""
+    row, column = divmod(i, len(columns))
+    return as_text(columns[column].token(row))
 
 
 def _join(name, value):
@@ -151,6 +179,7 @@ def _blame(names, values, sizes, first):
     row = np.repeat(np.arange(first, first + len(sizes)), sizes).tolist()
     for i, name, value in zip(row, names, values, strict=True):
         _check_name(name, i)
+        _check_text(value, i)
         try:
             fine = isinstance(value, str) or bool(np.isfinite(float(value)))
         except (TypeError, ValueError, OverflowError):
@@ -168,7 +197,12 @@ def _check_name(name, row):
             f"feature names must be strings, but row {row} holds {name!r:.60} "
             f"({type(name).__name__})."
         )
+    _check_text(name, row)
+
+
+def _check_text(text, row):
     try:
-        name if isinstance(name, bytes) else name.encode()
+        if isinstance(text, str):
+            text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"Row {row} holds {name!a:.60}, which is no valid text: {error}") from None
+        raise ValueError(f"Row {row} holds {text!a:.60}, which is no valid text: {error}") from None

@@ -4,7 +4,9 @@ import numpy as np
 from sklearn.utils import murmurhash3_32
 
 from ._cells import MISSING
-from ._tokens import AT_A_TIME, Tokens, as_text, hash_together
+from ._tokens import Tokens, as_text, hash_together
+
+AT_A_TIME = 1 << 17  # cells or stored values; a call a column costs what some thousand of them do
 
 
 def read_matrix(X, names, backend, seed):

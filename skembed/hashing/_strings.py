@@ -1,7 +1,5 @@
 """Python strings become spans of one buffer, without a call for each."""
 
-from itertools import chain
-
 import numpy as np
 
 from skembed.core import Spans
@@ -32,17 +30,23 @@ def spans_of(strings, prefix=b""):
         If a text holds half of a surrogate pair.
     """
     try:
-        buffer = "\0".join(strings).encode()
+        return spans_of_text(strings, prefix)
     except TypeError:
         strings = [s.encode() if isinstance(s, str) else s for s in strings]
-        buffer = b"\0".join(strings)
-    buffer = np.frombuffer(buffer, np.uint8)
+        if not all(issubclass(kind, bytes) for kind in set(map(type, strings))):
+            raise  # NumPy numbers would be joined by their memory
+    buffer = np.frombuffer(b"\0".join(strings), np.uint8)
     return Spans(buffer, *_between(buffer, strings), prefix)
 
 
-def spans_of_pairs(names, values):
-    """Return `Spans` of the tokens ``name=value``, both str."""
-    interleaved = list(chain.from_iterable(zip(names, values, strict=True)))
+def spans_of_text(strings, prefix=b""):
+    """Do what `spans_of` does for str alone; anything else is a TypeError."""
+    buffer = np.frombuffer("\0".join(strings).encode(), np.uint8)
+    return Spans(buffer, *_between(buffer, strings), prefix)
+
+
+def spans_of_pairs(interleaved):
+    """Return `Spans` of the tokens ``name=value`` of name, value, name, value..., all str."""
     buffer = np.frombuffer("\0".join(interleaved).encode(), np.uint8).copy()
     starts, ends = _between(buffer, interleaved)
     buffer[ends[::2]] = EQUALS

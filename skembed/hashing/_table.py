@@ -77,8 +77,8 @@ def _array_columns(X):
         X = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead: a table has rows and columns. Reshape "
-            "your data either using array.reshape(-1, 1) if it has a single column or "
+            f"Expected 2D array, got {X.ndim}D array instead: a table has rows and columns. "
+            "Reshape your data either using array.reshape(-1, 1) if it has a single column or "
             "array.reshape(1, -1) if it is a single row."
         )
     kind = X.dtype.kind
@@ -96,12 +96,15 @@ def _pandas_column(name, series):
     """Return the column of a pandas Series."""
     dtype = series.dtype
     if hasattr(dtype, "categories"):
-        return CategoryColumn(name, series.cat.codes.to_numpy(), series.cat.categories.tolist())
+        return CategoryColumn(
+            name, series.cat.codes.to_numpy(), list(series.cat.categories.to_numpy())
+        )
     if dtype.kind in NUMBERS:
         return NumberColumn(name, series.array)
     if getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype"):
         return arrow_column(name, series.array.__arrow_array__())
-    return ObjectColumn(name, series.array)
+    objects = series.array if dtype.kind == "M" else series.to_numpy(object)
+    return ObjectColumn(name, objects)
 
 
 def _polars_column(name, series):

@@ -7,8 +7,6 @@ import numpy as np
 
 from skembed.core import Spans
 
-AT_A_TIME = 65_536  # tokens that are hashed together: they stay in the cache
-
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
