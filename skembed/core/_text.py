@@ -34,7 +34,7 @@ class TextRule:
 
     @property
     def grams_a_character(self):
-        """About how many n-grams a character of a document takes part in as their first."""
+        """How many n-grams begin at a character of a document, one at most for words."""
         return 1 if self.analyzer == "word" else self.high - self.low + 1
 
     @property

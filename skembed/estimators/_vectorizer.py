@@ -260,6 +260,7 @@ class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
         low, high = self.ngram_range
         if not (isinstance(low, Integral) and isinstance(high, Integral) and 1 <= low <= high):
             return None
+        low, high = (min(int(n), np.iinfo(np.int32).max) for n in (low, high))
         if self.analyzer != "word":
             return TextRule(self.analyzer, low, high)
         if self.tokenizer is not None or self.token_pattern is None:

@@ -35,25 +35,6 @@ class TokenOperations:
         whole = ids.astype("<i8")
         return np.array([murmurhash3_32(x.tobytes(), seed=seed) for x in whole], np.int32)
 
-    def text_hasher(self, rule, seed):
-        """Return a function that hashes the n-grams of documents.
-
-        Parameters
-        ----------
-        rule : TextRule
-            How n-grams are cut.
-        seed : int
-            Seed of the hash, below 2**32.
-
-        Returns
-        -------
-        callable or None
-            Takes documents one behind the other, UTF-8 in an array of uint8, and their offsets,
-            shape (n + 1,), int64; returns the indptr of their n-grams and the hashes, int32. None
-            where there is nothing faster than scikit-learn's analyzers and `hash_spans`.
-        """
-        return None
-
     def fold_rows(self, indptr, hashes, values, n_features, alternate_sign, dtype):
         """Turn tokens into rows of a CSR matrix: sorted, summed where equal, no zeros.
 

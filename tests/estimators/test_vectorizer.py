@@ -97,6 +97,9 @@ ANALYSES = [
     {"analyzer": "char_wb", "ngram_range": (3, 5)},
     {"analyzer": "char_wb", "ngram_range": (1, 1)},
     {"analyzer": "char_wb", "ngram_range": (9, 12)},
+    {"analyzer": "char_wb", "ngram_range": (3, 10**30)},
+    {"ngram_range": (np.int64(2), np.int16(3))},
+    {"ngram_range": (10**29, 10**30), "analyzer": "char"},
 ]
 PREPARATIONS = [
     {},

@@ -12,6 +12,7 @@ from . import _hash, _text
 from ._tokens import TokenKernels
 
 ASCII, UNICODE = 0x80, 0x110000  # numbers of code points
+WORD = 5  # bytes of text that are as much work as an occurrence
 NO_PREFIX = np.frombuffer(b"", np.uint8)
 
 
@@ -25,7 +26,23 @@ class TextKernels(TokenKernels):
     """
 
     def text_hasher(self, rule, seed):
-        """Return a function that hashes the n-grams of documents by a `TextRule`."""
+        """Return a function that hashes the n-grams of documents.
+
+        There is no array code for this: scikit-learn's analyzers and `hash_spans` do the same.
+
+        Parameters
+        ----------
+        rule : TextRule
+            How n-grams are cut.
+        seed : int
+            Seed of the hash, below 2**32.
+
+        Returns
+        -------
+        callable
+            Takes documents one behind the other, UTF-8 in an array of uint8, and their offsets,
+            shape (n + 1,), int64; returns the indptr of their n-grams and the hashes, int32.
+        """
         cut = CUTTERS[rule.analyzer](rule)
 
         def hash_part(text, offsets):
@@ -36,7 +53,7 @@ class TextKernels(TokenKernels):
             return indptr, hashes[:, 0]
 
         def hash_text(text, offsets):
-            jobs = self._threads(len(text))
+            jobs = self._threads(len(text) // WORD)
             inner = [len(text) * t // jobs for t in range(1, jobs)]
             borders = [0, *np.searchsorted(offsets[:-1], inner).tolist(), len(offsets) - 1]
             shares = []
@@ -124,7 +141,13 @@ class WordCutter:
 
 
 class CharCutter:
-    """Characters in a row, after white space in a row has become one space."""
+    """Characters in a row, after white space in a row has become one space.
+
+    Parameters
+    ----------
+    rule : TextRule
+        How many make an n-gram.
+    """
 
     def __init__(self, rule):
         self.low, self.high = rule.low, rule.high
