@@ -3,7 +3,6 @@
 from numbers import Integral
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.exceptions import NotFittedError
@@ -11,31 +10,12 @@ from sklearn.utils import metadata_routing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, _num_samples, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skembed.hashing import (
-    Assembly,
-    Ledger,
-    LookBack,
-    TableReader,
-    count_names,
-    hash_rows,
-    library_of,
-    open_table,
-    read_matrix,
-    read_records,
-)
+from skembed.hashing import Assembly, Ledger, LookBack, count_names, hash_rows
 from skembed.kernels import get_backend
 
-from ._validation import check_csr
-
-DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8")
-
-
-def check_dtype(dtype):
-    """Raise for a dtype that kernels do not sum up."""
-    if np.dtype(dtype).name not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+from ._hashing_input import HasherInput
 
 
 def _stores_names(hasher):
@@ -44,7 +24,7 @@ def _stores_names(hasher):
     raise AttributeError("Names are kept only with store_names=True.")
 
 
-class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class FeatureHasher(HasherInput, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Hash categories, tokens, tables or sparse columns into a fixed number of columns.
 
     A drop-in for :class:`sklearn.feature_extraction.FeatureHasher`, with the same matrix for the
@@ -126,7 +106,7 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     >>> hasher = FeatureHasher(input_type="table", store_names=True)
     >>> X = hasher.fit_transform(table)
     >>> [hasher.inverse_lookup(column) for column in X[[0]].indices]
-    [[('x1=small', 2, -1.0)], [('x0=red', 1, -1.0)]]
+    [[('x0=red', 1, 1.0)], [('x1=small', 2, -1.0)]]
     """
 
     __metadata_request__transform = {"raw_X": metadata_routing.UNUSED}
@@ -181,77 +161,9 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         tags.requires_fit = False
         return tags
 
-    # ---------------------------------------------------------------- reading
-    def _check(self, X, reset):
-        """Check parameters and X; return X as readers take it."""
-        check_dtype(self.dtype)
-        if self.interactions is not None and self.input_type != "table":
-            raise ValueError('interactions cross columns of a table: set input_type="table".')
-        if self.input_type == "csr":
-            return check_csr(self, X, reset=reset)
-        if self.input_type == "table":
-            return self._check_table(X, reset)
-        if sp.issparse(X):
-            raise TypeError('X is a sparse matrix; set input_type="csr" to hash its columns.')
-        if library_of(X) is not None:
-            raise ValueError(
-                f"X is a table ({type(X).__module__.partition('.')[0]}); set "
-                f'input_type="table" to hash its cells instead of input_type="{self.input_type}".'
-            )
-        if isinstance(X, str | bytes):
-            raise ValueError(
-                "Samples can not be a single string. The input must be an iterable over iterables "
-                f"of strings, got {X!r:.60}."
-            )
-        return X
-
-    def _check_table(self, X, reset):
-        columns = open_table(X)
-        n_rows = X.num_rows if hasattr(X, "num_rows") else _num_samples(X)
-        for n, what in ((n_rows, "sample"), (len(columns), "feature")):
-            if n == 0:
-                raise ValueError(
-                    f"Found array with 0 {what}(s) (shape={(n_rows, len(columns))}) while a "
-                    "minimum of 1 is required by FeatureHasher."
-                )
-        if reset or hasattr(self, "n_features_in_"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        return columns, n_rows
-
-    def _crosses(self, columns):
-        """Return the positions of the columns of each interaction."""
-        names, crosses = {column.name: i for i, column in enumerate(columns)}, []
-        for cross in self.interactions or []:
-            parts = (cross,) if isinstance(cross, str) else tuple(cross)
-            at = [names.get(p) if isinstance(p, str) else p for p in parts]
-            known = all(isinstance(i, Integral) and 0 <= i < len(columns) for i in at)
-            if not known or len(set(at)) < max(2, len(at)):
-                raise ValueError(
-                    "interactions must hold tuples of two or more different columns, by name or "
-                    f"position, but {cross!r} is none; the columns are {list(names)!r:.200}."
-                )
-            crosses.append(tuple(map(int, at)))
-        return crosses
-
-    def _read(self, X, backend):
-        """Return a generator of the hashed tokens of a checked X."""
-        if self.input_type == "csr":
-            return read_matrix(X, getattr(self, "feature_names_in_", None), backend, self.seed)
-        if self.input_type == "table":
-            columns, n_rows = X
-            keep = self.on_missing == "token"
-            reader = TableReader(columns, self._crosses(columns), keep, backend, self.seed)
-            return reader.read(n_rows)
-        return read_records(X, self.input_type, backend, self.seed)
-
-    def _size(self, X):
-        """Return what is known of the size of a checked X, for an `Assembly`."""
-        if self.input_type == "csr":
-            return {"n_tokens": len(X.indices) * self.n_hashes}
-        if self.input_type == "table":
-            width = len(X[0]) + len(self.interactions or ())
-            return {"n_tokens": width * X[1] * self.n_hashes}
-        return {"n_rows": len(X) if hasattr(X, "__len__") else 0}
+    # ---------------------------------------------------------------- fitting
+    def _needs_no_data(self):
+        return self.input_type not in ("table", "csr") and not self.store_names
 
     def _backend(self):
         return get_backend(effective_n_jobs(self.n_jobs))
@@ -266,7 +178,6 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
             raise ValueError("Cannot vectorize empty sequence.")
         return _align_api_if_sparse(out)
 
-    # ---------------------------------------------------------------- fitting
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X=None, y=None):
         """Check parameters; with `store_names`, count the tokens of X from the start.
@@ -283,7 +194,7 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         self : FeatureHasher
             The hasher.
         """
-        if X is None and self.input_type not in ("table", "csr") and not self.store_names:
+        if X is None and self._needs_no_data():
             return self
         X = self._check(X, reset=True)
         if self.store_names:
@@ -306,11 +217,15 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         self : FeatureHasher
             The hasher.
         """
-        if not hasattr(self, "_ledger"):
-            return self.fit(X)
-        X = self._check(X, reset=False)
+        if X is None and self._needs_no_data():
+            return self
+        X = self._check(X, reset=not hasattr(self, "n_features_in_"))
         if self.store_names:
-            self._ledger.merge(self._counted(X))
+            counted = self._counted(X)
+            if hasattr(self, "_ledger"):
+                self._ledger.merge(counted)
+            else:
+                self._ledger = counted
         return self
 
     def _counted(self, X):
@@ -427,7 +342,8 @@ class FeatureHasher(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
             that names begin with the column of the table that they come from; otherwise, and for
             columns without tokens, ``featurehasher0`` and so on.
         """
-        if hasattr(self, "n_features_in_"):
+        if self.input_type in ("table", "csr"):
+            check_is_fitted(self, "n_features_in_")
             _check_feature_names_in(self, input_features)
         out = np.array([f"featurehasher{i}" for i in range(self.n_features)], dtype=object)
         if self.store_names and hasattr(self, "_ledger"):

@@ -21,7 +21,7 @@ from skembed.hashing import (
 )
 from skembed.kernels import get_backend
 
-from ._hashing import check_dtype
+from ._hashing_input import check_dtype
 
 CHUNK = 1 << 18  # characters of text and of its n-grams that are worked on at a time
 ANALYSIS = {  # a subclass that changes one of these is analysed by its own methods

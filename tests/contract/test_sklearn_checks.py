@@ -17,6 +17,7 @@ from skembed import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    FeatureHasher,
     HashingVectorizer,
 )
 
@@ -30,6 +31,11 @@ VARIANTS = [
     EmbeddingBagClassifier(pooling="mean"),
     EmbeddingBagClassifier(pooling="sum"),
     EmbeddingBagClassifier(n_jobs=2),
+]
+HASHERS = [  # the checks bring arrays; those of records are in tests/hashing
+    FeatureHasher(64, input_type="table"),
+    FeatureHasher(64, input_type="csr"),
+    FeatureHasher(64, input_type="table", store_names=True, n_hashes=2),
 ]
 LEFT_OUT = [
     checks.check_param_validation,
@@ -66,16 +72,24 @@ def test_defaults_pass(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(VARIANTS)
+@parametrize_with_checks([*VARIANTS, *HASHERS])
 def test_variants_pass(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
-@pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [*DEFAULTS, *HASHERS], ids=str)
 @pytest.mark.parametrize("check", LEFT_OUT, ids=lambda check: check.__name__)
 def test_checks_that_the_generator_leaves_out(estimator, check):
-    check(type(estimator).__name__, clone(estimator))
+    if hasattr(estimator, "set_output") or "output_transform" not in check.__name__:
+        check(type(estimator).__name__, clone(estimator))
+
+
+@pytest.mark.parametrize("estimator", HASHERS, ids=str)
+def test_sparse_output_needs_no_container(estimator):
+    assert not hasattr(estimator, "set_output"), "as scikit-learn's"
+    with sklearn.config_context(transform_output="pandas"):
+        assert sp.issparse(clone(estimator).fit_transform(np.eye(3)))
 
 
 @pytest.mark.parametrize("check", OF_TEXT, ids=lambda check: check.__name__)

@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
-U, U32 = np.uint64, np.uint32
+U = np.uint64
+U32 = np.uint32
 C1, C2, C3 = U32(0xCC9E2D51), U32(0x1B873593), U32(0xE6546B64)
 F1, F2 = U32(0x85EBCA6B), U32(0xC2B2AE35)
 RUN = U(32)  # keys that are sorted by counting the smaller ones
