@@ -177,10 +177,8 @@ def test_in_a_column_transformer(frame):
     assert "featurehasher__dest=JFK" in names
     y = (frame["dest"] == "JFK").to_numpy()
     bag = EmbeddingBagClassifier(2, max_iter=30, tol=0.1, random_state=0)
-    model = make_pipeline(clone(hasher).set_params(n_features=2**16), bag).fit(
-        frame[["carrier", "dest"]], y
-    )
-    assert model.score(frame[["carrier", "dest"]], y) == 1
+    wide, X = clone(hasher).set_params(n_features=2**16), frame[["carrier", "dest"]]
+    assert make_pipeline(wide, bag).fit(X, y).score(X, y) == 1
 
 
 def test_without_names_there_is_nothing_to_look_up(frame):
