@@ -4,15 +4,15 @@ Run as ``python tests/bench/hashing.py [--rows 200000] [--columns 26] [--rounds 
 table has columns of 10 to a million different strings. scikit-learn hashes records, which are made
 from the frame first ("records included"), or pairs, which are given. Each round runs all systems
 once, in turns; printed are medians and ratios of medians, as rows of the table in docs/hashing.md.
-Memory is the growth of the largest resident set of a process of its own that hashes the Arrow
-table, beside the size of the matrix.
+Memory is the growth of the largest resident set while the Arrow table is hashed, in a process of
+its own, beside the size of the matrix; it is read from Linux.
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -123,14 +123,21 @@ def show(speeds):
         print(f"| {part} | {system} | {jobs} | {speed:,.0f}{unit} | {ratio} | {beside} |")
 
 
+def peak():
+    """Return the largest resident set since it was last forgotten, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
 def show_memory(n, m, jobs):
     """Print how much memory hashing takes; to be called in a fresh process."""
     table = draw_table(n, m)
     hasher = FeatureHasher(input_type="table", n_jobs=jobs)
     hasher.transform(table[:1000])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    before = peak()
     X = hasher.transform(table)
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    grown = peak() - before
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     print(f"n_jobs {jobs}: matrix {size / 2**20:.0f} MiB, memory grew {grown / 2**20:.0f} MiB "
           f"({grown / size:.2f} x)")  # fmt: skip
