@@ -206,6 +206,11 @@ def test_partial_fit_counts_on_and_fit_starts_anew(frame):
     assert counts(parts) == counts(whole)
     parts.transform(frame)
     assert counts(parts) == counts(whole)
+    column = whole.get_feature_names_out().tolist().index("dest=JFK")
+    assert parts.inverse_lookup(column) == whole.inverse_lookup(column)
+    ((_, once, _),) = parts.inverse_lookup(column)
+    assert parts.partial_fit(frame).inverse_lookup(column)[0][1] == 2 * once
+    assert parts.set_params(alternate_sign=False).inverse_lookup(column)[0][2] == 1
     assert counts(parts.fit(frame[:9])) != counts(whole)
     again = clone(whole)
     assert not hasattr(again, "_ledger")
