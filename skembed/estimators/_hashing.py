@@ -45,8 +45,8 @@ class FeatureHasher(HasherInput, TransformerMixin, BaseEstimator, auto_wrap_outp
     dtype : dtype, default=np.float64
         Of the output: float64, float32 or signed integers.
     alternate_sign : bool, default=True
-        Whether half of the tokens enter with a minus sign, so that collisions cancel out on
-        average, as scikit-learn does. For tables of categories ``False`` is usually as good.
+        Whether half of the tokens enter with a minus sign, as in scikit-learn, so that collisions
+        cancel out on average. ``False`` keeps all values of one sign.
     seed : int, default=0
         Seed of the hash; scikit-learn's is 0.
     n_hashes : int, default=1
@@ -198,7 +198,7 @@ class FeatureHasher(HasherInput, TransformerMixin, BaseEstimator, auto_wrap_outp
             return self
         X = self._check(X, reset=True)
         if self.store_names:
-            self._ledger = self._counted(X)
+            self._ledger, self._looked = self._counted(X), None
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -226,6 +226,7 @@ class FeatureHasher(HasherInput, TransformerMixin, BaseEstimator, auto_wrap_outp
                 self._ledger.merge(counted)
             else:
                 self._ledger = counted
+            self._looked = None
         return self
 
     def _counted(self, X):
@@ -251,7 +252,7 @@ class FeatureHasher(HasherInput, TransformerMixin, BaseEstimator, auto_wrap_outp
         ledger = Ledger() if self.store_names else None
         X_new = self._hashed(self._check(X, reset=True), ledger)
         if self.store_names:
-            self._ledger = ledger
+            self._ledger, self._looked = ledger, None
         return X_new
 
     def transform(self, raw_X):
@@ -283,8 +284,10 @@ class FeatureHasher(HasherInput, TransformerMixin, BaseEstimator, auto_wrap_outp
                 "This FeatureHasher has counted no names yet. Call 'fit' with data first."
             )
         x = self.n_features, self.seed, self.n_hashes, self.alternate_sign
-        with self._backend() as backend:
-            return LookBack(self._ledger, backend, *x)
+        if self._looked is None or self._looked[0] != x:
+            with self._backend() as backend:
+                self._looked = x, LookBack(self._ledger, backend, *x)
+        return self._looked[1]
 
     @available_if(_stores_names)
     def inverse_lookup(self, column):

@@ -1,5 +1,7 @@
 """Hashed tokens, some rows at a time, become one CSR matrix."""
 
+from contextlib import suppress
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -52,8 +54,7 @@ class Assembly:
         counts, pieces = self.backend.fold_rows(*x)
         self.counts.append(counts)
         if self.nnz == 0 and self.n_rows > len(counts):
-            room = int(counts.sum()) * self.n_rows // len(counts) * 17 // 16
-            self.indices, self.data = np.empty(room, np.int32), np.empty(room, self.dtype)
+            self._reserve(int(counts.sum()) * self.n_rows // len(counts) * 17 // 16)
         for columns, sums in pieces:
             end = self.nnz + len(columns)
             if end > len(self.indices):
@@ -61,6 +62,10 @@ class Assembly:
             self.indices[self.nnz : end] = columns
             self.data[self.nnz : end] = sums
             self.nnz = end
+
+    def _reserve(self, n):
+        with suppress(MemoryError):  # the first rows may be long ones
+            self.indices, self.data = np.empty(n, np.int32), np.empty(n, self.dtype)
 
     def _resize(self, n):
         # the system moves pages, not bytes; no view of the arrays is alive

@@ -29,13 +29,15 @@ class LookBack:
         self.magnitudes = np.abs(every.astype(np.int64))  # (n_names, n_hashes)
         self.columns = self.magnitudes % n_features
         self.signs = np.where(alternate_sign & (every < 0), -1.0, 1.0)
+        self.order = np.argsort(self.columns, axis=None, kind="stable")
+        self.in_order = self.columns.ravel()[self.order]
 
     def names_of(self, column):
         """Return (name, count, sign) of each name in a column, the most frequent first."""
-        return [
-            (self.names[i], int(self.counts[i]), float(self.signs[i, j]))
-            for i, j in np.argwhere(self.columns == column).tolist()
-        ]
+        cut = slice(*np.searchsorted(self.in_order, [column, column + 1]).tolist())
+        at, j = np.divmod(self.order[cut], self.columns.shape[1])
+        counts, signs = self.counts[at].tolist(), self.signs[at, j].tolist()
+        return [(self.names[i], n, s) for i, n, s in zip(at, counts, signs, strict=True)]
 
     def heaviest(self):
         """Return (columns, names): the most frequent name of each column that has one.

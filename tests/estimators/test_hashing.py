@@ -177,10 +177,8 @@ def test_in_a_column_transformer(frame):
     assert "featurehasher__dest=JFK" in names
     y = (frame["dest"] == "JFK").to_numpy()
     bag = EmbeddingBagClassifier(2, max_iter=30, tol=0.1, random_state=0)
-    model = make_pipeline(clone(hasher).set_params(n_features=2**16), bag).fit(
-        frame[["carrier", "dest"]], y
-    )
-    assert model.score(frame[["carrier", "dest"]], y) == 1
+    wide, X = clone(hasher).set_params(n_features=2**16), frame[["carrier", "dest"]]
+    assert make_pipeline(wide, bag).fit(X, y).score(X, y) == 1
 
 
 def test_without_names_there_is_nothing_to_look_up(frame):
@@ -208,6 +206,11 @@ def test_partial_fit_counts_on_and_fit_starts_anew(frame):
     assert counts(parts) == counts(whole)
     parts.transform(frame)
     assert counts(parts) == counts(whole)
+    column = whole.get_feature_names_out().tolist().index("dest=JFK")
+    assert parts.inverse_lookup(column) == whole.inverse_lookup(column)
+    ((_, once, _),) = parts.inverse_lookup(column)
+    assert parts.partial_fit(frame).inverse_lookup(column)[0][1] == 2 * once
+    assert parts.set_params(alternate_sign=False).inverse_lookup(column)[0][2] == 1
     assert counts(parts.fit(frame[:9])) != counts(whole)
     again = clone(whole)
     assert not hasattr(again, "_ledger")

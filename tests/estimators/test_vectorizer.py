@@ -257,6 +257,17 @@ def test_arrow():
     assert_same(HashingVectorizer().transform(pa.chunked_array([DOCUMENTS])), want)
 
 
+def test_first_document_tells_too_much_about_the_rest(small_chunks):
+    class Long(list):
+        def __len__(self):
+            return 10**12
+
+    documents = [" ".join(f"w{i}" for i in range(1000)), *DOCUMENTS]
+    want = HashingVectorizer().transform(documents)
+    assert_same(HashingVectorizer().transform(iter(Long(documents))), want)
+    assert_same(HashingVectorizer().transform(Long(documents)), want)
+
+
 def test_bytes_files_and_names(tmp_path):
     want = Theirs().transform(DOCUMENTS[:30])
     want.eliminate_zeros()
