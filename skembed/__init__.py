@@ -8,6 +8,8 @@ from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    FeatureHasher,
+    HashingVectorizer,
     suggest_n_components,
 )
 
@@ -17,6 +19,8 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FeatureHasher",
+    "HashingVectorizer",
     "__version__",
     "losses",
     "metrics",

@@ -5,7 +5,9 @@ from ._features import FeatureIndex
 from ._registry import Registry
 from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
+from ._spans import Spans
 from ._table import LINE, ParamTable, RowArray, padded_width
+from ._text import TOKEN_PATTERNS, TextRule
 
 __all__ = [
     "GOLDEN",
@@ -14,6 +16,7 @@ __all__ = [
     "NEGATIVES",
     "SHUFFLE",
     "SPLIT",
+    "TOKEN_PATTERNS",
     "CSRBatch",
     "FeatureIndex",
     "Groups",
@@ -21,8 +24,10 @@ __all__ = [
     "PendingRowGradient",
     "Registry",
     "RowArray",
+    "Spans",
     "SparseRowGradient",
     "SparseRows",
+    "TextRule",
     "hashed_uniform",
     "mix",
     "padded_width",

@@ -2,12 +2,16 @@
 
 from ._bag import EmbeddingBag
 from ._classifier import EmbeddingBagClassifier
+from ._hashing import FeatureHasher
 from ._regressor import EmbeddingBagRegressor
+from ._vectorizer import HashingVectorizer
 from ._width import suggest_n_components
 
 __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FeatureHasher",
+    "HashingVectorizer",
     "suggest_n_components",
 ]

@@ -145,7 +145,7 @@ def _is_fine(estimator, X, dtype):
         and X.format == "csr"
         and X.dtype == dtype
         and X.shape[0] > 0
-        and X.shape[1] == estimator.n_features_in_
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and not hasattr(estimator, "feature_names_in_")
     )
     with np.errstate(all="ignore"):

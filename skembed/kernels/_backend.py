@@ -11,11 +11,12 @@ import numpy as np
 from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
 
 from ._blas import single_blas
+from ._tokens import TokenOperations
 
 FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 
 
-class Backend:
+class Backend(TokenOperations):
     """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
 
     Attributes

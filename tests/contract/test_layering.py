@@ -14,6 +14,7 @@ FLOORS = {
     "losses": 2,
     "solvers": 2,
     "models": 2,
+    "hashing": 2,
     "compress": 2,
     "training": 3,
     "partition": 4,

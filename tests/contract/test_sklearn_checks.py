@@ -13,7 +13,13 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
+from skembed import (
+    EmbeddingBag,
+    EmbeddingBagClassifier,
+    EmbeddingBagRegressor,
+    FeatureHasher,
+    HashingVectorizer,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -25,6 +31,11 @@ VARIANTS = [
     EmbeddingBagClassifier(pooling="mean"),
     EmbeddingBagClassifier(pooling="sum"),
     EmbeddingBagClassifier(n_jobs=2),
+]
+HASHERS = [  # the checks bring arrays; those of records are in tests/hashing
+    FeatureHasher(64, input_type="table"),
+    FeatureHasher(64, input_type="csr"),
+    FeatureHasher(64, input_type="table", store_names=True, n_hashes=2),
 ]
 LEFT_OUT = [
     checks.check_param_validation,
@@ -39,6 +50,21 @@ LEFT_OUT = [
     checks.check_global_set_output_transform_polars,
     checks.check_inplace_ensure_writeable,
 ]
+OF_TEXT = [  # the generator has none for estimators that take texts
+    checks.check_do_not_raise_errors_in_init_or_set_params,
+    checks.check_estimator_cloneable,
+    checks.check_estimator_repr,
+    checks.check_estimator_tags_renamed,
+    checks.check_estimators_unfitted,
+    checks.check_get_params_invariance,
+    checks.check_mixin_order,
+    checks.check_no_attributes_set_in_init,
+    checks.check_param_validation,
+    checks.check_parameters_default_constructible,
+    checks.check_set_params,
+    checks.check_transformers_unfitted,
+    checks.check_valid_tag_types,
+]
 
 
 @parametrize_with_checks(DEFAULTS)
@@ -46,16 +72,29 @@ def test_defaults_pass(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(VARIANTS)
+@parametrize_with_checks([*VARIANTS, *HASHERS])
 def test_variants_pass(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
-@pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [*DEFAULTS, *HASHERS], ids=str)
 @pytest.mark.parametrize("check", LEFT_OUT, ids=lambda check: check.__name__)
 def test_checks_that_the_generator_leaves_out(estimator, check):
-    check(type(estimator).__name__, clone(estimator))
+    if hasattr(estimator, "set_output") or "output_transform" not in check.__name__:
+        check(type(estimator).__name__, clone(estimator))
+
+
+@pytest.mark.parametrize("estimator", HASHERS, ids=str)
+def test_sparse_output_needs_no_container(estimator):
+    assert not hasattr(estimator, "set_output"), "as scikit-learn's"
+    with sklearn.config_context(transform_output="pandas"):
+        assert sp.issparse(clone(estimator).fit_transform(np.eye(3)))
+
+
+@pytest.mark.parametrize("check", OF_TEXT, ids=lambda check: check.__name__)
+def test_checks_of_estimators_of_texts(check):
+    check("HashingVectorizer", HashingVectorizer())
 
 
 @pytest.fixture

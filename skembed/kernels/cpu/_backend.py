@@ -10,6 +10,7 @@ import numpy as np
 from skembed.core import Groups, PendingRowGradient
 
 from . import _bag, _catch_up, _group, _rows
+from ._grams import TextKernels
 from ._linear import HeadKernels
 from ._matrix import CHUNK
 
@@ -45,7 +46,7 @@ class LateGroups:
         return getattr(groups, name)
 
 
-class CPUBackend(HeadKernels):
+class CPUBackend(HeadKernels, TextKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters
