@@ -63,7 +63,7 @@ class NumberColumn(Column):
         part = self.values[lo:hi]
         if hasattr(part, "combine_chunks"):
             part = part.cast("float64", safe=False)
-        elif hasattr(part, "_hasna") or hasattr(getattr(part, "dtype", None), "pyarrow_dtype"):
+        elif hasattr(part, "isna"):  # an array of pandas
             part = part.to_numpy(np.float64, na_value=np.nan)
         return cells_of_numbers(np.asarray(part, np.float64), lo, self.name)
 

@@ -1,6 +1,7 @@
 """Tables give the matrix of their records, whatever holds them."""
 
 import datetime
+import sys
 import tracemalloc
 
 import numpy as np
@@ -104,6 +105,13 @@ def test_matrix_of_the_records(frame, make, small_parts):
     want = Peer().transform(records)
     want.eliminate_zeros()
     assert_equal(FeatureHasher(input_type="table", n_jobs=small_parts).transform(X), want)
+
+
+def test_polars_without_pyarrow(frame, monkeypatch):
+    want = FeatureHasher(input_type="table").transform(frame)
+    X = pl.from_pandas(frame)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert_equal(FeatureHasher(input_type="table").transform(X), want)
 
 
 def test_arrays():
