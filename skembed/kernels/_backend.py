@@ -11,11 +11,13 @@ import numpy as np
 from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
 
 from ._blas import single_blas
+from ._blocks import Blocks
 
 FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
+STEP = 1 << 20  # stored values that array code turns into float64 at a time
 
 
-class Backend:
+class Backend(Blocks):
     """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
 
     Attributes
@@ -129,6 +131,45 @@ class Backend:
             rows = rows[at[rows] < indptr[rows + 1]]
         return out
 
+    def times(self, X, block, out, rows=None):
+        """Write X @ block, or only some rows of it.
+
+        Parameters
+        ----------
+        X : object with indptr, indices and data
+            A canonical CSR matrix.
+        block : ndarray of shape (n_columns, width)
+            Vectors, with rows of whole cache lines.
+        out : ndarray of shape (n_rows, width)
+            The product.
+        rows : tuple of two int, default=None
+            The first row, and the one behind the last; None for all.
+        """
+        rows = (0, len(X.indptr) - 1) if rows is None else rows
+        self._weighted_sums(X, range(*rows), block, out)
+
+    def transposed_times(self, X, block, out):
+        """Write X.T @ block, without a transposed copy of X."""
+        out[:] = 0
+        for i, row in enumerate(block):
+            s, e = X.indptr[i], X.indptr[i + 1]
+            out[X.indices[s:e]] += X.data[s:e, None] * row
+
+    def add_columns(self, X, sums):
+        """Add the sum of each column of X to `sums`, in float64."""
+        for lo in range(0, int(X.indptr[-1]), STEP):
+            hi = min(lo + STEP, int(X.indptr[-1]))
+            np.add.at(sums, X.indices[lo:hi], X.data[lo:hi].astype(np.float64))
+
+    def transpose(self, X, n_columns):
+        """Return (indptr, indices, data) of the transpose of X, without stored zeros."""
+        kept = np.flatnonzero(X.data[: X.indptr[-1]])
+        order = kept[np.argsort(X.indices[kept], kind="stable")]
+        counts = np.bincount(X.indices[kept], minlength=n_columns)
+        rows = np.searchsorted(X.indptr, order, side="right") - 1
+        dtype = np.int32 if len(X.indptr) <= 1 << 31 else np.int64
+        return np.append(0, np.cumsum(counts)), rows.astype(dtype), X.data[order]
+
     def start_uniform(self, seed, columns, limit, d, out):
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
         out[:, :d] = (2 * hashed_uniform(seed, columns, d) - 1) * limit
@@ -149,15 +190,20 @@ class Backend:
     def forward(self, batch, table):
         """Return the pooled rows of a batch, shape (b, width)."""
         out = np.empty((len(batch.rows), table.shape[1]), table.dtype)
-        for i, r in enumerate(batch.rows.tolist()):
-            s, e = batch.indptr[[r, r + 1]].tolist()
-            x = batch.data[s:e, None] * table[batch.indices[s:e]]
+        self._weighted_sums(batch, batch.rows, table, out)
+        out *= batch.scale[:, None]
+        return out
+
+    @staticmethod
+    def _weighted_sums(X, rows, table, out):
+        """Write out[i] = sum_p data[p] * table[indices[p]] over the values of row rows[i] of X."""
+        for i, r in enumerate(rows):
+            s, e = X.indptr[r], X.indptr[r + 1]
+            x = X.data[s:e, None] * table[X.indices[s:e]]
             whole = len(x) // 4 * 4  # kernels add up four at a time, then the rest one by one
             x[: whole // 4] = (x[:whole:4] + x[1:whole:4]) + (x[2:whole:4] + x[3:whole:4])
             x[whole // 4 : whole // 4 + len(x) - whole] = x[whole:].copy()
             out[i] = np.add.reduce(x[: whole // 4 + len(x) - whole], axis=0, initial=0)
-        out *= batch.scale[:, None]
-        return out
 
     def forward_and_group(self, batch, table, n_trainable):
         """Return the pooled rows and the `Groups` of the same batch.
