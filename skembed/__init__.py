@@ -8,6 +8,7 @@ from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    TruncatedSVD,
     suggest_n_components,
 )
 
@@ -17,6 +18,7 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "TruncatedSVD",
     "__version__",
     "losses",
     "metrics",

@@ -156,10 +156,13 @@ class Backend(Blocks):
             out[X.indices[s:e]] += X.data[s:e, None] * row
 
     def add_columns(self, X, sums):
-        """Add the sum of each column of X to `sums`, in float64."""
-        for lo in range(0, int(X.indptr[-1]), STEP):
-            hi = min(lo + STEP, int(X.indptr[-1]))
-            np.add.at(sums, X.indices[lo:hi], X.data[lo:hi].astype(np.float64))
+        """Add the sum of each column of X to `sums`; return the sum of all squares; in float64."""
+        squares, nnz = 0.0, int(X.indptr[-1])
+        for lo in range(0, nnz, STEP):
+            part = X.data[lo : min(lo + STEP, nnz)].astype(np.float64)
+            np.add.at(sums, X.indices[lo : lo + len(part)], part)
+            squares += float(part @ part)
+        return squares
 
     def transpose(self, X, n_columns):
         """Return (indptr, indices, data) of the transpose of X, without stored zeros."""

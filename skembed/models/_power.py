@@ -209,7 +209,7 @@ class ChebyshevIteration:
             self.next, self.before = (RowArray(small, width, dtype) for _ in range(2))
 
     def run(self):
-        """Iterate as the settings say; return how often, or None where it was never enough."""
+        """Iterate as the settings say, or up to `MOST_ITERATIONS` times; return how often."""
         n_iter, tol = self.settings.n_iter, self.settings.tol
         extra = int(self.is_tall)  # a wide matrix gains half a step on the way to its columns
         last = extra + (MOST_ITERATIONS if n_iter is None else n_iter)
@@ -227,7 +227,7 @@ class ChebyshevIteration:
                     return i - extra
             self._step(bound)
             self.there(self.block.values, self.image.values)
-        return n_iter
+        return last - extra
 
     def _ritz(self):
         """Return the energy that the block captures, and the end of the interval to damp.

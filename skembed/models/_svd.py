@@ -48,14 +48,20 @@ class Moments:
     sums: np.ndarray
     squares: float
 
+    @classmethod
+    def none(cls, n_features):
+        """Return the moments of no rows."""
+        return cls(0, np.zeros(n_features), 0.0)
+
     def with_rows(self, X, backend):
-        """Return the moments after the rows of X."""
-        sums, nnz = self.sums.copy(), int(X.indptr[-1])
-        backend.add_columns(X, sums)
-        squares = self.squares
-        for lo in range(0, nnz, 1 << 20):
-            part = X.data[lo : min(lo + (1 << 20), nnz)].astype(np.float64)
-            squares += float(part @ part)
+        """Return the moments after the rows of X as well; refuse values that cannot be squared."""
+        sums = self.sums.copy()
+        with np.errstate(over="ignore"):
+            squares = self.squares + backend.add_columns(X, sums)
+        if not np.isfinite(squares):
+            raise ValueError(
+                "X has values whose squares are too large for float64. Divide it by a constant."
+            )
         return Moments(self.n_rows + X.shape[0], sums, squares)
 
     def variances(self, vectors, values, backend):
@@ -185,8 +191,8 @@ def arpack(X, n_components, tol, start):
 
     Parameters
     ----------
-    X : sparse array
-        The matrix.
+    X : object with `matrix`, data and shape
+        A canonical CSR matrix.
     n_components : int
         Number of triplets, below both sizes of X.
     tol : float
@@ -194,9 +200,9 @@ def arpack(X, n_components, tol, start):
     start : ndarray of shape (min(X.shape),)
         First vector.
     """
-    _, values, right = svds(X, k=n_components, tol=tol, v0=start)
+    _, values, right = svds(X.matrix(), k=n_components, tol=tol, v0=start)
     _, right = svd_flip(None, right[::-1], u_based_decision=False)
-    vectors = RowArray(X.shape[1], n_components, X.dtype)
+    vectors = RowArray(X.shape[1], n_components, X.data.dtype)
     columns(vectors)[:] = right.T
     return Triplets(vectors, values[::-1].astype(np.float64), None)
 
