@@ -30,7 +30,7 @@ from skembed.models import (
 )
 
 from ._base import unchanged_on
-from ._validation import WORK_DTYPES, check_csr
+from ._validation import WORK_DTYPES, check_csr, without_zeros
 
 AUTO_TOL = 1e-3  # share of the captured energy that an iteration must gain with tol="auto"
 MOST_FEATURES = np.iinfo(np.int32).max  # beyond, every vector takes gigabytes
@@ -297,7 +297,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Return the checked rows, and a backend for them."""
         dtype = WORK_DTYPES if reset else self._state[0].vectors.dtype
         X = check_csr(self, X, reset=reset, dtype=dtype, ensure_min_features=2 if reset else 1)
-        return X, get_backend(effective_n_jobs(self.n_jobs))
+        return without_zeros(X), get_backend(effective_n_jobs(self.n_jobs))
 
     def _check_rank(self, X, n_rows):
         """Refuse more components than there can be, and vectors that are too long."""
@@ -367,7 +367,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         check_is_fitted(self)
         vectors = self._state[0].vectors
-        X = check_csr(self, X, reset=False, dtype=vectors.dtype)
+        X = without_zeros(check_csr(self, X, reset=False, dtype=vectors.dtype))
         jobs = 1 if X.shape[0] == 1 else effective_n_jobs(self.n_jobs)
         with get_backend(jobs, work=len(X.indices)) as backend:
             return project(X, vectors, len(self.singular_values_), backend)

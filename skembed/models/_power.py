@@ -124,23 +124,29 @@ class StackedMap(SparseMap):
 
 
 # ------------------------------------------------------------------------------ small factors
+def _gram_is_enough(size, dtype):
+    """Tell whether eigenvalues of a Gram matrix, in float64, are all as accurate as its dtype."""
+    return 0 < size[0] and EPS * size[-1] <= np.finfo(dtype).eps * size[0]
+
+
 def orthonormalize(block, backend, householder=False):
     """Make the columns of a block orthonormal, in place, without a change of their span.
 
     Returns the matrix that the block was multiplied by; None where the columns are dependent, or
-    nearly so, and Householder reflections made up for what is missing. The Gram matrix squares the
+    nearly so, and Householder reflections make up for what is missing. The Gram matrix squares the
     condition of the block, so in float64 one pass leaves an error that a second one removes.
     """
     turned = None
     for _ in range(2):
         size, turn = np.linalg.eigh(backend.cross(block, block))
-        if householder or not size[0] > ILL * size[-1]:
-            backend.qr(block)
-            return None
+        is_ill = not size[0] > ILL * size[-1]
+        if householder or is_ill:
+            r = backend.qr(block)
+            return None if is_ill else np.linalg.inv(r)
         turn /= np.sqrt(size)
         backend.turn(block, turn)
         turned = turn if turned is None else turned @ turn
-        if EPS * size[-1] <= np.finfo(block.dtype).eps * size[0]:
+        if _gram_is_enough(size, block.dtype):
             break
     return turned
 
@@ -148,7 +154,7 @@ def orthonormalize(block, backend, householder=False):
 def right_factors(block, backend):
     """Return the singular values of a block, descending, and its right singular vectors."""
     size, turn = np.linalg.eigh(backend.cross(block, block))
-    if EPS * size[-1] <= np.finfo(block.dtype).eps * size[0]:
+    if _gram_is_enough(size, block.dtype):
         return np.sqrt(size[::-1]), turn[:, ::-1]
     _, values, turn = np.linalg.svd(backend.triangle(block))
     return values, turn.T
@@ -157,7 +163,7 @@ def right_factors(block, backend):
 def left_factors(block, backend):
     """Turn a block into its left singular vectors, in place; return its singular values."""
     size, turn = np.linalg.eigh(backend.cross(block, block))
-    if EPS * size[-1] <= np.finfo(block.dtype).eps * size[0]:
+    if _gram_is_enough(size, block.dtype):
         values = np.sqrt(size[::-1])
         turn = turn[:, ::-1] / values
     else:

@@ -92,13 +92,13 @@ class Triplets:
         Right singular vectors, orthonormal columns; the entry largest in magnitude is positive.
     values : ndarray of shape (r,), float64
         Singular values, descending.
-    n_iter : int
-        Iterations that were run.
+    n_iter : int or None
+        Iterations that were run; None for ARPACK's.
     """
 
     vectors: RowArray
     values: np.ndarray
-    n_iter: int
+    n_iter: int | None
 
 
 def _in_range(X, values=()):
@@ -191,7 +191,7 @@ def arpack(X, n_components, tol, start):
 
     Parameters
     ----------
-    X : object with `matrix`, data and shape
+    X : dataclass with indptr, indices, data, shape and `matrix`
         A canonical CSR matrix.
     n_components : int
         Number of triplets, below both sizes of X.
@@ -200,11 +200,12 @@ def arpack(X, n_components, tol, start):
     start : ndarray of shape (min(X.shape),)
         First vector.
     """
+    X, exponent = _in_range(X)
     _, values, right = svds(X.matrix(), k=n_components, tol=tol, v0=start)
     _, right = svd_flip(None, right[::-1], u_based_decision=False)
     vectors = RowArray(X.shape[1], n_components, X.data.dtype)
     columns(vectors)[:] = right.T
-    return Triplets(vectors, values[::-1].astype(np.float64), None)
+    return Triplets(vectors, np.ldexp(values[::-1].astype(np.float64), exponent), None)
 
 
 def project(X, vectors, n_components, backend):

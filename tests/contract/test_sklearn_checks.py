@@ -13,11 +13,11 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
+from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor, TruncatedSVD
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-DEFAULTS = [EmbeddingBag(), EmbeddingBagClassifier(), EmbeddingBagRegressor()]
+DEFAULTS = [EmbeddingBag(), EmbeddingBagClassifier(), EmbeddingBagRegressor(), TruncatedSVD()]
 VARIANTS = [
     EmbeddingBagClassifier(solver="lazy_adam"),
     EmbeddingBagClassifier(solver="rowwise_adagrad"),
@@ -25,6 +25,8 @@ VARIANTS = [
     EmbeddingBagClassifier(pooling="mean"),
     EmbeddingBagClassifier(pooling="sum"),
     EmbeddingBagClassifier(n_jobs=2),
+    TruncatedSVD(1, algorithm="arpack"),
+    TruncatedSVD(n_iter="auto", tol="auto", n_jobs=2),
 ]
 LEFT_OUT = [
     checks.check_param_validation,
