@@ -3,13 +3,14 @@
 from ._bag import BagModel
 from ._power import MOST_ITERATIONS, PowerSettings, columns
 from ._sampled import SampledBagModel
-from ._start import ArrayStart, NormalStart, UniformStart
+from ._start import ArrayStart, ComponentsStart, NormalStart, UniformStart
 from ._svd import Moments, arpack, decompose, merge, project
 
 __all__ = [
     "MOST_ITERATIONS",
     "ArrayStart",
     "BagModel",
+    "ComponentsStart",
     "Moments",
     "NormalStart",
     "PowerSettings",
