@@ -257,12 +257,12 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def partial_fit(self, X, y=None):
         """Take more rows into account; the first call, or one after `fit`, may be with any.
 
-        The rows are merged with the components found so far and some more that are kept for this
-        purpose, by the randomized algorithm. What was outside of them is forgotten, so a singular
-        value s that is reported for all rows seen is a lower bound: its square is below the true
-        one by no more than what the triplets kept fail to capture, the sum of squares of all values
-        seen less that of all singular values kept. Memory does not depend on the number of rows
-        seen.
+        The rows are merged with the singular triplets kept so far, ``3 * n_components + 100`` or
+        more, by at most three iterations of the randomized algorithm. What was outside of them is
+        forgotten, so a singular value that is reported is a lower bound for that of all rows seen:
+        its square is below the true one by no more than what the triplets kept fail to capture,
+        the sum of squares of all values seen less that of all singular values kept. Memory does not
+        depend on the number of rows seen.
 
         Parameters
         ----------

@@ -131,8 +131,8 @@ class Backend(Blocks):
             rows = rows[at[rows] < indptr[rows + 1]]
         return out
 
-    def times(self, X, block, out, rows=None):
-        """Write X @ block, or only some rows of it.
+    def times(self, X, block, out, rows=None, add=False):
+        """Write X @ block, or only some rows of it, or add it to what is there.
 
         Parameters
         ----------
@@ -144,9 +144,13 @@ class Backend(Blocks):
             The product.
         rows : tuple of two int, default=None
             The first row, and the one behind the last; None for all.
+        add : bool, default=False
+            Whether the product is added to `out`.
         """
         rows = (0, len(X.indptr) - 1) if rows is None else rows
-        self._weighted_sums(X, range(*rows), block, out)
+        if not add:
+            out[: rows[1] - rows[0]] = 0
+        self._add_weighted(X, range(*rows), block, out)
 
     def transposed_times(self, X, block, out):
         """Write X.T @ block, without a transposed copy of X."""
@@ -192,21 +196,22 @@ class Backend(Blocks):
 
     def forward(self, batch, table):
         """Return the pooled rows of a batch, shape (b, width)."""
-        out = np.empty((len(batch.rows), table.shape[1]), table.dtype)
-        self._weighted_sums(batch, batch.rows, table, out)
+        out = np.zeros((len(batch.rows), table.shape[1]), table.dtype)
+        self._add_weighted(batch, batch.rows, table, out)
         out *= batch.scale[:, None]
         return out
 
     @staticmethod
-    def _weighted_sums(X, rows, table, out):
-        """Write out[i] = sum_p data[p] * table[indices[p]] over the values of row rows[i] of X."""
+    def _add_weighted(X, rows, table, out):
+        """Add data[p] * table[indices[p]] over the values of row rows[i] of X to out[i]."""
         for i, r in enumerate(rows):
             s, e = X.indptr[r], X.indptr[r + 1]
             x = X.data[s:e, None] * table[X.indices[s:e]]
             whole = len(x) // 4 * 4  # kernels add up four at a time, then the rest one by one
             x[: whole // 4] = (x[:whole:4] + x[1:whole:4]) + (x[2:whole:4] + x[3:whole:4])
             x[whole // 4 : whole // 4 + len(x) - whole] = x[whole:].copy()
-            out[i] = np.add.reduce(x[: whole // 4 + len(x) - whole], axis=0, initial=0)
+            parts = out[i : i + 1], x[: whole // 4 + len(x) - whole]
+            out[i] = np.add.reduce(np.concatenate(parts), axis=0)
 
     def forward_and_group(self, batch, table, n_trainable):
         """Return the pooled rows and the `Groups` of the same batch.

@@ -40,19 +40,22 @@ class Blocks:
         return total
 
     def turn(self, block, matrix, out=None):
-        """Write block @ matrix to `out`, or to the first columns of the block itself."""
+        """Write block @ matrix to `out`, or to the first columns of the block itself.
+
+        It is computed in the dtype of the matrix.
+        """
         out = block[:, : matrix.shape[1]] if out is None else out
 
         def product(lo, hi):
-            out[lo:hi] = block[lo:hi].astype(np.float64) @ matrix
+            out[lo:hi] = block[lo:hi].astype(matrix.dtype) @ matrix
 
         self.share(self._ranges(block), product)
 
     def add_turned(self, block, matrix, out):
-        """Add block @ matrix to `out`."""
+        """Add block @ matrix to `out`, computed in the dtype of the matrix."""
 
         def product(lo, hi):
-            out[lo:hi] += (block[lo:hi].astype(np.float64) @ matrix).astype(out.dtype)
+            out[lo:hi] += (block[lo:hi].astype(matrix.dtype) @ matrix).astype(out.dtype)
 
         self.share(self._ranges(block), product)
 

@@ -15,6 +15,7 @@ References
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from skembed.core import RowArray, padded_width
 EPS = np.finfo(np.float64).eps
 ILL = 1e-12  # ratio of eigenvalues of a Gram matrix from which QR takes over
 FREE_COPY = 1 << 30  # bytes that a transposed copy may take however small the blocks are
+CACHED = 16 << 20  # bytes of a block that a group of rows of the transposed copy reads
+FEW = 8  # values of a column in a group, on average, that make up for another look at its sum
+NAMES = "indptr", "indices", "data"
 MOST_ITERATIONS = 100  # where the number is left to the tolerance
 
 
@@ -86,12 +90,29 @@ class SparseMap:
         X, item = self.X, self.dtype.itemsize
         size, room = X.indptr[-1] * (item + 4), 4 * sum(X.shape) * item * block.shape[1]
         if self.flipped is None and self.often and size <= max(FREE_COPY, room):
-            indptr, indices, data = self.backend.transpose(X, X.shape[1])
-            self.flipped = replace(X, indptr=indptr, indices=indices, data=data)
+            self.flipped = self._transpose(block.shape[1] * item)
         if self.flipped is None:
             self.backend.transposed_times(X, block, out)
-        else:
-            self.backend.times(self.flipped, block, out)
+            return
+        for part, lo, hi in self.flipped:
+            self.backend.times(part, block[lo:hi], out, add=lo > 0)
+
+    def _transpose(self, row):
+        """Return the transposes of groups of rows, and which rows they are.
+
+        The rows of a block that belong to a group, of so many bytes, stay in a cache while they are
+        read once for each value. Groups so small that columns have few values in them do not pay.
+        """
+        X, (n, m) = self.X, self.X.shape
+        groups = max(1, min(-(-n * row // CACHED), int(X.indptr[-1]) // (FEW * m)))
+        parts = []
+        for lo, hi in pairwise(n * t // groups for t in range(groups + 1)):
+            s, e = X.indptr[lo], X.indptr[hi]
+            rows = X.indptr[lo : hi + 1] - s, X.indices[s:e], X.data[s:e]
+            group = replace(X, **dict(zip(NAMES, rows, strict=True)))
+            turned = self.backend.transpose(group, m)
+            parts.append((replace(X, **dict(zip(NAMES, turned, strict=True))), lo, hi))
+        return parts
 
 
 class StackedMap(SparseMap):
@@ -120,7 +141,8 @@ class StackedMap(SparseMap):
         """Write the product of the transpose with a block."""
         r = len(self.values)
         super().transposed_times(block[r:], out)
-        self.backend.add_turned(self.vectors, self.values[:, None] * block[:r], out)
+        top = (self.values[:, None] * block[:r]).astype(self.dtype)
+        self.backend.add_turned(self.vectors, top, out)
 
 
 # ------------------------------------------------------------------------------ small factors
@@ -254,5 +276,5 @@ class ChebyshevIteration:
         turn = orthonormalize(new, self.backend, self.settings.householder)
         self.continues = turn is not None
         if self.continues:  # the block before, in the coordinates of the new one
-            self.backend.turn(Q, turn)
+            self.backend.turn(Q, turn.astype(Q.dtype))
         self.block, self.before, self.next = self.next, self.block, self.before

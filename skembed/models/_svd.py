@@ -27,6 +27,8 @@ from ._power import (
     right_factors,
 )
 
+KEPT = 100  # triplets, beyond three times those wanted, that are kept from batch to batch
+MERGING = 3  # iterations of a merge
 PROJECTED = 1 << 22  # numbers of a product that are made at a time
 
 
@@ -153,7 +155,10 @@ def decompose(X, settings, backend, with_scores=False):
 
 
 def merge(triplets, X, settings, backend):
-    """Return the `Triplets` of the rows seen before and those of X, wanted ones and some more.
+    """Return the `Triplets` of the rows seen before and those of X, wanted ones and many more.
+
+    What is not kept is lost, which costs most where singular values fall slowly; and with so many
+    vectors beyond those wanted, few iterations are enough.
 
     What is kept is diag(values) @ vectors.T = U.T @ A for a U with orthonormal columns, where A
     holds the triplets before and the rows of X. So A.T @ A exceeds V diag(values^2) V.T by a
@@ -167,6 +172,9 @@ def merge(triplets, X, settings, backend):
     X, settings, backend : object
         As in `decompose`.
     """
+    kept = max(settings.n_oversamples, 2 * settings.n_components + KEPT)
+    n_iter = settings.n_iter if settings.n_iter is None else min(settings.n_iter, MERGING)
+    settings = replace(settings, n_oversamples=kept, n_iter=n_iter)
     X, exponent = _in_range(X, () if triplets is None else triplets.values)
     often = settings.n_iter != 0
     if triplets is None:

@@ -72,6 +72,9 @@ def test_products(backend, dtype, d):
     out = block(2, 70, d, dtype).values
     backend.times(X, right.values, out)
     np.testing.assert_allclose(out, dense @ right.values, **close)
+    twice = out.copy()
+    backend.times(X, right.values, twice, add=True)
+    np.testing.assert_allclose(twice, 2 * out, **close)
     part = block(2, 9, d, dtype).values
     backend.times(X, right.values, part[:7], rows=(20, 27))
     assert np.array_equal(part[:7], out[20:27])

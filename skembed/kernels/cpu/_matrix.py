@@ -149,15 +149,17 @@ class MatrixKernels(Backend):
         self.team.run(work, [()] * min(self.n_jobs, max(len(parts), 1)))
         return results
 
-    def times(self, X, block, out, rows=None):
-        """Write X @ block, or only some rows of it."""
+    def times(self, X, block, out, rows=None, add=False):
+        """Write X @ block, or only some rows of it, or add it."""
         first, end = (0, len(X.indptr) - 1) if rows is None else rows
         lines = max(1, block.shape[1] * block.itemsize // LINE)
         ahead = max(LEAST_AHEAD, min(MOST_AHEAD, LINES_AHEAD // lines))
 
         def product(lo, hi):
-            x = X.indptr, X.indices, X.data, lo, hi, ahead
-            _spmm.times(*x, block, out[lo - first : hi - first])
+            part, x = out[lo - first : hi - first], (X.indptr, X.indices, X.data, lo, hi, ahead)
+            if not add:
+                part[:] = 0
+            _spmm.times(*x, block, part)
 
         nnz = int(X.indptr[end] - X.indptr[first])
         size = min(CHUNK_LINES // lines, nnz // (8 * self.n_jobs) + 1)

@@ -16,15 +16,13 @@ U = np.uint64
 
 @njit(**OPTIONS)
 def times(indptr, indices, data, lo, hi, ahead, block, out):
-    """Write out[i - lo] = sum_p data[p] * block[indices[p]], lo <= i < hi.
+    """Add sum_p data[p] * block[indices[p]] over row i to out[i - lo], lo <= i < hi.
 
     Rows of `block` are asked for `ahead` stored values before they are needed.
     """
     width, line, last = block.shape[1], 64 // block.itemsize, indptr[hi] - 1
     for i in range(lo, hi):
         p, e, o = indptr[i], indptr[i + 1], i - lo
-        for k in range(width):
-            out[o, k] = 0
         while p + 4 <= e:
             for q in range(p + ahead, p + ahead + 4):
                 j = indices[U(min(q, last))]
