@@ -10,6 +10,7 @@ from .estimators import (
     EmbeddingBagRegressor,
     FeatureHasher,
     HashingVectorizer,
+    TruncatedSVD,
     suggest_n_components,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "EmbeddingBagRegressor",
     "FeatureHasher",
     "HashingVectorizer",
+    "TruncatedSVD",
     "__version__",
     "losses",
     "metrics",

@@ -4,6 +4,7 @@ from ._bag import EmbeddingBag
 from ._classifier import EmbeddingBagClassifier
 from ._hashing import FeatureHasher
 from ._regressor import EmbeddingBagRegressor
+from ._svd import TruncatedSVD
 from ._vectorizer import HashingVectorizer
 from ._width import suggest_n_components
 
@@ -13,5 +14,6 @@ __all__ = [
     "EmbeddingBagRegressor",
     "FeatureHasher",
     "HashingVectorizer",
+    "TruncatedSVD",
     "suggest_n_components",
 ]

@@ -10,7 +10,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skembed.models import ArrayStart, BagModel, NormalStart, SampledBagModel, UniformStart
+from skembed.models import (
+    ArrayStart,
+    BagModel,
+    ComponentsStart,
+    NormalStart,
+    SampledBagModel,
+    UniformStart,
+)
 from skembed.solvers import SOLVERS, Solver
 from skembed.training import FitProblem, Schedule, transforms_of
 
@@ -169,7 +176,10 @@ class BagSettings(FittedBag):
             other = self.init.estimator
             check_is_fitted(other)
         else:
-            other = clone(self.init).fit(X.matrix()[rows], y[rows])
+            other = clone(self.init)
+            if other.get_params().get("random_state", seed) is None:
+                other.set_params(random_state=seed)  # the seed of a fit decides all of it
+            other.fit(X.matrix()[rows], y[rows])
         if hasattr(other, "embedding_"):
             return ArrayStart(check_start(other.embedding_, X.shape[1], d))
         if not hasattr(other, "components_"):
@@ -177,9 +187,7 @@ class BagSettings(FittedBag):
                 f"init={self.init!r} has neither embedding_ nor components_ when fitted. Use an "
                 "EmbeddingBag, a TruncatedSVD, or an array."
             )
-        vectors = check_start(np.transpose(other.components_), X.shape[1], d)
-        size = np.sqrt(np.mean(vectors**2))  # as large as drawn vectors
-        return ArrayStart(vectors / (size * np.sqrt(3) * d) if size > 0 else vectors)
+        return ComponentsStart(check_start(np.transpose(other.components_), X.shape[1], d))
 
     def _resolve_model(self, loss):
         sizes = np.asarray(self.hidden_layer_sizes)

@@ -202,6 +202,15 @@ def check_csr(estimator, X, y="no_validation", *, reset, dtype=WORK_DTYPES, **y_
     return csr if y is None else (csr, y)
 
 
+def without_zeros(X):
+    """Return a `CSR` without stored zeros; X itself where it has none."""
+    if np.all(X.data[: X.indptr[-1]]):
+        return X
+    own = X.matrix().copy()
+    own.eliminate_zeros()
+    return CSR(own.indptr.astype(np.int64, copy=False), own.indices, own.data, X.shape)
+
+
 def numeric_rows(X, columns):
     """Return some columns of a `CSR` as `SparseRows`, or None for no columns."""
     if len(columns) == 0:

@@ -11,12 +11,14 @@ import numpy as np
 from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
 
 from ._blas import single_blas
+from ._blocks import Blocks
 from ._tokens import TokenOperations
 
 FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
+STEP = 1 << 20  # stored values that array code turns into float64 at a time
 
 
-class Backend(TokenOperations):
+class Backend(Blocks, TokenOperations):
     """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
 
     Attributes
@@ -130,6 +132,52 @@ class Backend(TokenOperations):
             rows = rows[at[rows] < indptr[rows + 1]]
         return out
 
+    def times(self, X, block, out, rows=None, add=False):
+        """Write X @ block, or only some rows of it, or add it to what is there.
+
+        Parameters
+        ----------
+        X : object with indptr, indices and data
+            A canonical CSR matrix.
+        block : ndarray of shape (n_columns, width)
+            Vectors, with rows of whole cache lines.
+        out : ndarray of shape (n_rows, width)
+            The product.
+        rows : tuple of two int, default=None
+            The first row, and the one behind the last; None for all.
+        add : bool, default=False
+            Whether the product is added to `out`.
+        """
+        rows = (0, len(X.indptr) - 1) if rows is None else rows
+        if not add:
+            out[: rows[1] - rows[0]] = 0
+        self._add_weighted(X, range(*rows), block, out)
+
+    def transposed_times(self, X, block, out):
+        """Write X.T @ block, without a transposed copy of X."""
+        out[:] = 0
+        for i, row in enumerate(block):
+            s, e = X.indptr[i], X.indptr[i + 1]
+            out[X.indices[s:e]] += X.data[s:e, None] * row
+
+    def add_columns(self, X, sums):
+        """Add the sum of each column of X to `sums`; return the sum of all squares; in float64."""
+        squares, nnz = 0.0, int(X.indptr[-1])
+        for lo in range(0, nnz, STEP):
+            part = X.data[lo : min(lo + STEP, nnz)].astype(np.float64)
+            np.add.at(sums, X.indices[lo : lo + len(part)], part)
+            squares += float(part @ part)
+        return squares
+
+    def transpose(self, X, n_columns):
+        """Return (indptr, indices, data) of the transpose of X, without stored zeros."""
+        kept = np.flatnonzero(X.data[: X.indptr[-1]])
+        order = kept[np.argsort(X.indices[kept], kind="stable")]
+        counts = np.bincount(X.indices[kept], minlength=n_columns)
+        rows = np.searchsorted(X.indptr, order, side="right") - 1
+        dtype = np.int32 if len(X.indptr) <= 1 << 31 else np.int64
+        return np.append(0, np.cumsum(counts)), rows.astype(dtype), X.data[order]
+
     def start_uniform(self, seed, columns, limit, d, out):
         """Write out[:, :d] = uniform in [-limit, limit), a function of (seed, column, k) alone."""
         out[:, :d] = (2 * hashed_uniform(seed, columns, d) - 1) * limit
@@ -149,16 +197,22 @@ class Backend(TokenOperations):
 
     def forward(self, batch, table):
         """Return the pooled rows of a batch, shape (b, width)."""
-        out = np.empty((len(batch.rows), table.shape[1]), table.dtype)
-        for i, r in enumerate(batch.rows.tolist()):
-            s, e = batch.indptr[[r, r + 1]].tolist()
-            x = batch.data[s:e, None] * table[batch.indices[s:e]]
+        out = np.zeros((len(batch.rows), table.shape[1]), table.dtype)
+        self._add_weighted(batch, batch.rows, table, out)
+        out *= batch.scale[:, None]
+        return out
+
+    @staticmethod
+    def _add_weighted(X, rows, table, out):
+        """Add data[p] * table[indices[p]] over the values of row rows[i] of X to out[i]."""
+        for i, r in enumerate(rows):
+            s, e = X.indptr[r], X.indptr[r + 1]
+            x = X.data[s:e, None] * table[X.indices[s:e]]
             whole = len(x) // 4 * 4  # kernels add up four at a time, then the rest one by one
             x[: whole // 4] = (x[:whole:4] + x[1:whole:4]) + (x[2:whole:4] + x[3:whole:4])
             x[whole // 4 : whole // 4 + len(x) - whole] = x[whole:].copy()
-            out[i] = np.add.reduce(x[: whole // 4 + len(x) - whole], axis=0, initial=0)
-        out *= batch.scale[:, None]
-        return out
+            parts = out[i : i + 1], x[: whole // 4 + len(x) - whole]
+            out[i] = np.add.reduce(np.concatenate(parts), axis=0)
 
     def forward_and_group(self, batch, table, n_trainable):
         """Return the pooled rows and the `Groups` of the same batch.

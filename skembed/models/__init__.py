@@ -1,7 +1,24 @@
-"""Models: how pooled rows become raw predictions, and the way back; and how rows begin."""
+"""Models: how pooled rows become raw predictions, and the way back; how rows begin; SVD."""
 
 from ._bag import BagModel
+from ._power import MOST_ITERATIONS, PowerSettings, columns
 from ._sampled import SampledBagModel
-from ._start import ArrayStart, NormalStart, UniformStart
+from ._start import ArrayStart, ComponentsStart, NormalStart, UniformStart
+from ._svd import Moments, arpack, decompose, merge, project
 
-__all__ = ["ArrayStart", "BagModel", "NormalStart", "SampledBagModel", "UniformStart"]
+__all__ = [
+    "MOST_ITERATIONS",
+    "ArrayStart",
+    "BagModel",
+    "ComponentsStart",
+    "Moments",
+    "NormalStart",
+    "PowerSettings",
+    "SampledBagModel",
+    "UniformStart",
+    "arpack",
+    "columns",
+    "decompose",
+    "merge",
+    "project",
+]

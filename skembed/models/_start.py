@@ -56,3 +56,20 @@ class ArrayStart:
     def write(self, columns, table, lo, backend):
         """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
         table.values[lo : lo + len(columns), : table.d_embedding] = self.array[columns]
+
+
+class ComponentsStart(ArrayStart):
+    """Rows of a matrix factor, as large as drawn ones: their root mean square is 1 / (√3 d).
+
+    Orthonormal components come with a row length that falls with the number of columns, and first
+    steps of a size that suits drawn rows would be too large or too small for them.
+
+    Parameters
+    ----------
+    array : ndarray of shape (n_features, d)
+        The factor.
+    """
+
+    def __init__(self, array):
+        size = np.sqrt(np.mean(array**2)) * np.sqrt(3) * array.shape[1]
+        super().__init__(array / size if size > 0 else array)

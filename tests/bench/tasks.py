@@ -58,6 +58,30 @@ def clicks(n_train=500_000, n_test=50_000, n_columns=2_000_000, n_fields=39, see
     return _parts(row, columns.ravel(), y, n_train, int(first[-1]))
 
 
+def weighted(n_rows=200_000, n_columns=200_000, n_values=14_500_000, n_topics=150, seed=3):
+    """Rows of length one, weighted as tf-idf would: a Zipf background, and runs of columns that
+    belong to the topic of a row, so that the leading singular values stand out from the rest.
+    """
+    rng = np.random.default_rng(seed)
+    row = rng.integers(0, n_rows, n_values)
+    column = _zipf(rng, n_columns, 0.9, n_values)
+    topics = rng.integers(0, n_topics, n_rows)
+    of_topic = rng.random(n_values) < 0.3
+    within = _zipf(rng, min(1500, n_columns), 0.7, int(of_topic.sum()))
+    column[of_topic] = (topics[row[of_topic]] * 1237 + within) % n_columns
+    column = rng.permutation(n_columns)[column]
+    row, column = np.divmod(np.unique(row * n_columns + column), n_columns)
+    seen_in = np.bincount(column, minlength=n_columns)
+    data = np.log((1 + n_rows) / (1 + seen_in[column])) + 1
+    data *= 1 + rng.exponential(0.5, len(data))
+    data /= np.sqrt(np.bincount(row, data**2, n_rows))[row]
+    indptr = np.append(0, np.cumsum(np.bincount(row, minlength=n_rows)))
+    return {
+        "indptr": indptr, "indices": column.astype(np.int32), "data": data,
+        "n_columns": np.array(n_columns),
+    }  # fmt: skip
+
+
 def _parts(row, column, y, n_train, n_columns):
     """Cut rows, given as pairs in the order of rows, into those of training and test."""
     indptr = np.append(0, np.cumsum(np.bincount(row, minlength=len(y))))

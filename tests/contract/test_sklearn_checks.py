@@ -19,11 +19,12 @@ from skembed import (
     EmbeddingBagRegressor,
     FeatureHasher,
     HashingVectorizer,
+    TruncatedSVD,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-DEFAULTS = [EmbeddingBag(), EmbeddingBagClassifier(), EmbeddingBagRegressor()]
+DEFAULTS = [EmbeddingBag(), EmbeddingBagClassifier(), EmbeddingBagRegressor(), TruncatedSVD()]
 VARIANTS = [
     EmbeddingBagClassifier(solver="lazy_adam"),
     EmbeddingBagClassifier(solver="rowwise_adagrad"),
@@ -31,6 +32,8 @@ VARIANTS = [
     EmbeddingBagClassifier(pooling="mean"),
     EmbeddingBagClassifier(pooling="sum"),
     EmbeddingBagClassifier(n_jobs=2),
+    TruncatedSVD(1, algorithm="arpack"),
+    TruncatedSVD(n_iter="auto", tol="auto", n_jobs=2),
 ]
 HASHERS = [  # the checks bring arrays; those of records are in tests/hashing
     FeatureHasher(64, input_type="table"),

@@ -16,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import skembed
 from fitted import ESTIMATORS, learned, small_data, split_of
 from skembed import (
     EmbeddingBag,
@@ -293,15 +294,24 @@ def test_start_from_a_bag_that_is_fitted_on_the_way():
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_start_from_components(frozen):
+@pytest.mark.parametrize("cls", [TruncatedSVD, skembed.TruncatedSVD])
+def test_start_from_components(cls, frozen):
     X, y = small_data()
-    svd = TruncatedSVD(3, random_state=0)
+    svd = cls(3, random_state=0)
     vectors = clone(svd).fit(X).components_.T
     fit = start_of(FrozenEstimator(svd.fit(X)) if frozen else svd, X, y)
     assert hasattr(svd, "components_") == frozen
     got = fit.embedding_
     np.testing.assert_allclose(got, vectors * (got[0, 0] / vectors[0, 0]), rtol=1e-9)
     np.testing.assert_allclose(np.sqrt((got**2).mean()), 1 / (3 * np.sqrt(3)))
+
+
+def test_an_unfitted_start_without_a_seed_has_that_of_the_fit():
+    X, y = small_data(400, 60)
+    for init in (skembed.TruncatedSVD(3, n_iter=0, n_oversamples=1), EmbeddingBag(3, max_iter=1)):
+        one, two = start_of(init, X, y), start_of(init, X, y)
+        assert np.array_equal(one.embedding_, two.embedding_)
+        assert init.random_state is None
 
 
 def test_an_unfitted_start_sees_the_rows_to_train_on_only():

@@ -6,7 +6,7 @@ from scipy import stats
 
 from skembed.core import ParamTable
 from skembed.kernels import get_backend
-from skembed.models import ArrayStart, NormalStart, UniformStart
+from skembed.models import ArrayStart, ComponentsStart, NormalStart, UniformStart
 
 
 def rows(start, columns, d=4, dtype=np.float64):
@@ -40,3 +40,12 @@ def test_distributions():
 def test_rows_of_an_array():
     array = np.arange(40.0).reshape(10, 4)
     assert np.array_equal(rows(ArrayStart(array), [7, 2]), array[[7, 2]])
+
+
+def test_rows_of_a_factor_are_as_large_as_drawn_ones():
+    array = np.random.default_rng(0).normal(0, 7, (500, 4))
+    got = rows(ComponentsStart(array), range(500))
+    np.testing.assert_allclose(got, array * (got[0, 0] / array[0, 0]))
+    drawn = rows(UniformStart(0), range(20_000))
+    assert np.isclose(np.sqrt((got**2).mean()), drawn.std(), rtol=0.01)
+    assert not rows(ComponentsStart(np.zeros((10, 4))), range(10)).any()

@@ -1,16 +1,21 @@
 """Operations on the user's matrix, before and beside training."""
 
+from collections import deque
 from itertools import pairwise
 
 import numpy as np
 
+from skembed.core import LINE
+
 from .._backend import Backend
-from . import _bag, _columns
+from . import _bag, _columns, _spmm
 from ._threads import Team
 
 MIN_SHARE = 10_000  # occurrences that make it worth waking a thread: three hand-overs of 40-100 us
 FEW = 50_000  # stored values that are no work for a kernel
 CHUNK = 2_000_000  # stored values a kernel call may walk, so that Ctrl-C is heard
+CHUNK_LINES = 4_000_000  # and cache lines of a block that it may ask for
+LEAST_AHEAD, MOST_AHEAD, LINES_AHEAD = 8, 24, 64  # stored values, and lines, asked for ahead
 
 
 class MatrixKernels(Backend):
@@ -41,11 +46,11 @@ class MatrixKernels(Backend):
         return [(n * t // jobs, n * (t + 1) // jobs) for t in range(jobs)]
 
     @staticmethod
-    def _chunks(indptr):
-        """Row ranges of at most `CHUNK` stored values (or one row)."""
-        n, lo = len(indptr) - 1, 0
+    def _chunks(indptr, lo=0, hi=None, values=CHUNK):
+        """Row ranges of at most `values` stored values (or one row)."""
+        n = len(indptr) - 1 if hi is None else hi
         while lo < n:
-            hi = int(np.searchsorted(indptr, indptr[lo] + CHUNK, side="right")) - 1
+            hi = int(np.searchsorted(indptr, indptr[lo] + values, side="right")) - 1
             hi = min(max(hi, lo + 1), n)
             yield lo, hi
             lo = hi
@@ -124,6 +129,74 @@ class MatrixKernels(Backend):
         sign = np.uint64(1 << (8 * data.itemsize - 1))  # the bits of minus zero
         self._over_matrix(_columns.hash_rows, (indptr, indices, bits, sign), (seed, out))
         return out
+
+    # ---------------------------------------------------------------- blocks of vectors
+    def share(self, parts, operation):
+        """Return [operation(*part) for part in parts]; threads take the parts in turns."""
+        todo, results = deque(enumerate(parts)), [None] * len(parts)
+
+        def work():
+            try:
+                while True:
+                    try:
+                        i, part = todo.popleft()
+                    except IndexError:
+                        return
+                    results[i] = operation(*part)
+            finally:
+                todo.clear()  # an interrupted thread stops the others
+
+        self.team.run(work, [()] * min(self.n_jobs, max(len(parts), 1)))
+        return results
+
+    def times(self, X, block, out, rows=None, add=False):
+        """Write X @ block, or only some rows of it, or add it."""
+        first, end = (0, len(X.indptr) - 1) if rows is None else rows
+        lines = max(1, block.shape[1] * block.itemsize // LINE)
+        ahead = max(LEAST_AHEAD, min(MOST_AHEAD, LINES_AHEAD // lines))
+
+        def product(lo, hi):
+            part, x = out[lo - first : hi - first], (X.indptr, X.indices, X.data, lo, hi, ahead)
+            if not add:
+                part[:] = 0
+            _spmm.times(*x, block, part)
+
+        nnz = int(X.indptr[end] - X.indptr[first])
+        size = min(CHUNK_LINES // lines, nnz // (8 * self.n_jobs) + 1)
+        parts = list(self._chunks(X.indptr, first, end, max(size, MIN_SHARE)))
+        self.share(parts, product)
+
+    def _column_parts(self, X, n_columns):
+        """Cut the columns of X into one range a thread, with about equal numbers of values."""
+        nnz = int(X.indptr[-1])
+        jobs = self._threads(nnz)
+        sample = np.sort(X.indices[: nnz : max(1, nnz // 20_000)])
+        inner = [int(sample[len(sample) * t // jobs]) for t in range(1, jobs)]
+        return list(pairwise([0, *inner, n_columns]))
+
+    def transposed_times(self, X, block, out):
+        """Write X.T @ block, without a transposed copy of X."""
+        self.touch(out)
+        x, owners = (X.indptr, X.indices, X.data), self._column_parts(X, len(out))
+        lines = max(1, block.shape[1] * block.itemsize // LINE)
+        for lo, hi in self._chunks(X.indptr, values=CHUNK_LINES // lines):
+            shares = [(*x, lo, hi, *owner, block, out) for owner in owners]
+            self.team.run(_spmm.transposed_times, shares)
+
+    def transpose(self, X, n_columns):
+        """Return (indptr, indices, data) of the transpose of X, without stored zeros."""
+        x, n = (X.indptr, X.indices, X.data), len(X.indptr) - 1
+        counts, every = np.zeros(n_columns, np.int32), np.arange(n)
+        for lo, hi in self._chunks(X.indptr):
+            _columns.count_columns(*x, every, lo, hi, counts)
+        indptr = np.append(0, np.cumsum(counts))
+        rows = np.empty(indptr[-1], np.int32 if n < 1 << 31 else np.int64)
+        values, at = np.empty(indptr[-1], X.data.dtype), indptr[:-1].copy()
+        owners = self._column_parts(X, n_columns)
+        for lo, hi in self._chunks(X.indptr):
+            shares = [(*x, lo, hi, *owner, at, rows, values) for owner in owners]
+            self.team.run(_spmm.place, shares)
+        return indptr, rows, values
 
     def touch(self, rows):
         """Write zeros to new rows, which are zero: memory is given out now, not in an epoch."""
