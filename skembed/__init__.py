@@ -8,6 +8,8 @@ from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
     suggest_n_components,
 )
 
@@ -17,6 +19,8 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FactorizationMachineClassifier",
+    "FactorizationMachineRegressor",
     "__version__",
     "losses",
     "metrics",

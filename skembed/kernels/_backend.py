@@ -2,8 +2,8 @@
 
 A backend owns threads and work space: what `forward_and_group` and `bag_backward` return is valid
 until the next batch. Indices must have passed the input scan. What a prediction needs (`scan`,
-`map_columns`, `scale`, `forward`, `linear`) gives the bits of the kernels: `get_backend` hands few
-rows to the array code, which has nothing to compile or load.
+`map_columns`, `scale`, `forward`, `fm_forward`, `linear`) gives the bits of the kernels:
+`get_backend` hands few rows to the array code, which has nothing to compile or load.
 """
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
 
 from ._blas import single_blas
+from ._pairs import PairOperations
 
 FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 
 
-class Backend:
+class Backend(PairOperations):
     """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
 
     Attributes
@@ -146,16 +147,24 @@ class Backend:
         within = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return batch.indptr[batch.rows][source] + within, source
 
-    def forward(self, batch, table):
-        """Return the pooled rows of a batch, shape (b, width)."""
+    @staticmethod
+    def _pool(batch, table, square=False):
+        """Return the sum of x E over each bag, or of its squares; not scaled."""
         out = np.empty((len(batch.rows), table.shape[1]), table.dtype)
         for i, r in enumerate(batch.rows.tolist()):
             s, e = batch.indptr[[r, r + 1]].tolist()
             x = batch.data[s:e, None] * table[batch.indices[s:e]]
+            if square:
+                x *= x
             whole = len(x) // 4 * 4  # kernels add up four at a time, then the rest one by one
             x[: whole // 4] = (x[:whole:4] + x[1:whole:4]) + (x[2:whole:4] + x[3:whole:4])
             x[whole // 4 : whole // 4 + len(x) - whole] = x[whole:].copy()
             out[i] = np.add.reduce(x[: whole // 4 + len(x) - whole], axis=0, initial=0)
+        return out
+
+    def forward(self, batch, table):
+        """Return the pooled rows of a batch, shape (b, width)."""
+        out = self._pool(batch, table)
         out *= batch.scale[:, None]
         return out
 

@@ -10,21 +10,26 @@ BLOCK = 65_536  # rows drawn at a time
 
 
 class UniformStart:
-    """Rows uniform in ±1 / d.
+    """Rows uniform in ± `limit`.
 
     Parameters
     ----------
     seed : int
         The fit's seed.
+    limit : float or None
+        None is 1 / d.
     """
 
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, limit=None):
+        self.seed, self.limit = seed, limit
+
+    def _limit(self, d):
+        return 1 / d if self.limit is None else self.limit
 
     def write(self, columns, table, lo, backend):
         """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
         out, d = table.values[lo : lo + len(columns)], table.d_embedding
-        backend.start_uniform(self.seed, columns, 1 / d, d, out)
+        backend.start_uniform(self.seed, columns, self._limit(d), d, out)
 
 
 class NormalStart(UniformStart):
@@ -38,7 +43,8 @@ class NormalStart(UniformStart):
             u = np.empty((len(part), d))
             backend.start_uniform(self.seed, part, 1.0, d, u)
             np.clip((u + 1) / 2, 2.0**-54, None, out=u)
-            table.values[lo + s : lo + s + len(part), :d] = ndtri(u) / (d * np.sqrt(3))
+            size = self._limit(d) / np.sqrt(3)
+            table.values[lo + s : lo + s + len(part), :d] = size * ndtri(u)
 
 
 class ArrayStart:

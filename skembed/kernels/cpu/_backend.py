@@ -7,11 +7,12 @@ from functools import cache
 
 import numpy as np
 
-from skembed.core import Groups, PendingRowGradient, RowArray
+from skembed.core import Groups, PendingPairGradient, PendingRowGradient, RowArray
 
 from .._backend import FEW_OUTPUTS
 from . import _bag, _catch_up, _group, _head, _rows
 from ._matrix import CHUNK, MatrixKernels
+from ._pairs import PairKernels
 
 NO_BORDERS = np.empty(0, np.int64)
 VALUES_A_ROW = 2  # stored values for each touched row of a usual batch
@@ -45,7 +46,7 @@ class LateGroups:
         return getattr(groups, name)
 
 
-class CPUBackend(MatrixKernels):
+class CPUBackend(PairKernels, MatrixKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters
@@ -158,19 +159,27 @@ class CPUBackend(MatrixKernels):
         return borders, parts, (digit, passes)
 
     def forward_and_group(self, batch, table, n_trainable):
-        """Return the pooled rows and the `Groups` of the same batch, without frozen rows.
+        """Return the pooled rows and the `Groups` of the same batch, without frozen rows."""
+        owners = self._owners(batch, table, n_trainable)
+        jobs = len(owners[1])
+        out, bags = self._bags(batch, table, jobs)
+        return out, self._pool_and_group(batch, owners, _bag.bag_forward, [bags] * jobs)
+
+    def _pool_and_group(self, batch, owners, kernel, bags):
+        """Return the `Groups` of a batch; kernel(*bags[t]) pools it, or a part of it, on thread t.
 
         Other threads sort while the caller goes on; the first look at the groups waits for them.
         """
-        borders, parts, digits = self._owners(batch, table, n_trainable)
-        out, bags = self._bags(batch, table, len(parts))
+        borders, parts, digits = owners
         if len(parts) == 1:
-            self._deal_and_pool(batch, borders, parts[0], digits, 0, bags)
-            return out, self._listed([self._sort(0, 1, *digits)])
-        shares = [(batch, borders, part, digits, t, bags) for t, part in enumerate(parts)]
+            self._deal_and_pool(batch, borders, parts[0], digits, 0, kernel, bags[0])
+            return self._listed([self._sort(0, 1, *digits)])
+        shares = [
+            (batch, borders, part, digits, t, kernel, bags[t]) for t, part in enumerate(parts)
+        ]
         self.team.run(self._deal_and_pool, shares)
         self.team.start(self._sort, [(o, len(parts), *digits) for o in range(len(parts))])
-        return out, LateGroups(lambda: self._listed(self.team.finish()))
+        return LateGroups(lambda: self._listed(self.team.finish()))
 
     def group(self, batch, table, n_trainable):
         """Return the `Groups` of a batch, without frozen rows."""
@@ -184,9 +193,9 @@ class CPUBackend(MatrixKernels):
         x = batch.indptr, batch.indices, batch.data, batch.rows
         _group.deal(*x, *part, borders, digits[0], t, self.ends, *self.dealt)
 
-    def _deal_and_pool(self, batch, borders, part, digits, t, bags):
+    def _deal_and_pool(self, batch, borders, part, digits, t, kernel, bags):
         self._deal(batch, borders, part, digits, t)
-        _bag.bag_forward(*bags)  # who is done dealing pools more of the batch
+        kernel(*bags)  # who is done dealing pools more of the batch
 
     def _sort(self, o, jobs, digit, passes):
         size, places, (keys, coef, *_) = 1 << digit, self.places[o], self.sorted
@@ -239,6 +248,9 @@ class CPUBackend(MatrixKernels):
         by_rows, by_bag = self.row_updates[name]
         m = len(grad.indices)
         if m == 0:
+            return
+        if isinstance(grad, PendingPairGradient):
+            self._step_pairs(by_rows, grad, arrays, args)
             return
         if isinstance(grad, PendingRowGradient) and grad.winners is not None:
             grad = grad.sum(self)
