@@ -1,4 +1,4 @@
-"""Factorization machines on threads: who does which rows of a batch, and which rows of the table."""
+"""Factorization machines on threads: who does which rows of a batch and of the table."""
 
 from itertools import pairwise
 
@@ -72,7 +72,7 @@ class PairKernels:
         return values
 
     def _step_pairs(self, kernel, grad, arrays, args):
-        """Sum the gradients of a `PendingPairGradient` and step its rows: one hand-over for both."""
+        """Sum a `PendingPairGradient` and step its rows, in one hand-over."""
         values, x, ranges = self._pair_sums(grad)
 
         def sum_and_step(lo, hi):
