@@ -10,7 +10,7 @@ import numpy as np
 from skembed.core import Groups, PendingPairGradient, PendingRowGradient, RowArray
 
 from .._backend import FEW_OUTPUTS
-from . import _bag, _catch_up, _group, _head, _rows
+from . import _bag, _catch_up, _group, _head, _listed, _rows
 from ._matrix import CHUNK, MatrixKernels
 from ._pairs import PairKernels
 
@@ -237,20 +237,24 @@ class CPUBackend(PairKernels, MatrixKernels):
         out = self._rows_of("values", m, d_pooled.shape[1], d_pooled.dtype)
         x, todo = (groups.starts, groups.keys, groups.coef, d_pooled), self._todo()
         if winners is None:
-            kernel, x = _rows.sum_groups, (*x, todo, out)
+            kernel, x = _rows.sum_groups, (groups.ids, *x, None, todo, out, out)
         else:
             kernel, x = _bag.sum_winners, (*x, winners, groups.ids, todo, out)
         self.team.run(kernel, [x] * self._threads(len(groups.keys)))
         return out
+
+    def _occurrences_of(self, grad):
+        """Return what kernels take to sum the rows of a gradient that is not summed yet."""
+        g, pairs = grad.groups, None
+        if isinstance(grad, PendingPairGradient):
+            pairs = self._pairs_of(grad)
+        return g.ids, g.starts, g.keys, g.coef, grad.d_pooled, pairs
 
     def update_rows(self, name, grad, arrays, args):
         """Step the listed rows of `arrays` (the table, then the solver's slots) in place."""
         by_rows, by_bag = self.row_updates[name]
         m = len(grad.indices)
         if m == 0:
-            return
-        if isinstance(grad, PendingPairGradient):
-            self._step_pairs(by_rows, grad, arrays, args)
             return
         if isinstance(grad, PendingRowGradient) and grad.winners is not None:
             grad = grad.sum(self)
@@ -259,11 +263,11 @@ class CPUBackend(PairKernels, MatrixKernels):
             shares = [(*x, lo, hi, *arrays, *args) for lo, hi in self._parts(m, jobs)]
             self.team.run(by_rows, shares)
             return
-        g, (_, width), dtype = grad.groups, grad.d_pooled.shape, grad.d_pooled.dtype
-        x = g.ids, g.starts, g.keys, g.coef, grad.d_pooled, self._todo()
+        (_, width), dtype, x = grad.shape, grad.d_pooled.dtype, self._occurrences_of(grad)
+        x = *x, self._todo()
         blocks = [
             self._rows_of(("block", t), _rows.BLOCK, width, dtype)
-            for t in range(self._threads(len(g.keys)))
+            for t in range(self._threads(len(grad.groups.keys)))
         ]
         self.team.run(by_bag, [(*x, block, *arrays, *args) for block in blocks])
 
@@ -335,7 +339,7 @@ class CPUBackend(PairKernels, MatrixKernels):
 
     def count_updates(self, n_updates, ids):
         """Add one to n_updates[ids]."""
-        _rows.count_rows(ids, 0, len(ids), n_updates)  # less work than waking a thread
+        _listed.count_rows(ids, 0, len(ids), n_updates)  # less work than waking a thread
 
     # ---------------------------------------------------------------- rows that missed steps
     def catch_up_decay(self, ids, table, last, now, decay):
@@ -353,4 +357,4 @@ class CPUBackend(PairKernels, MatrixKernels):
 
     def limit_norm(self, ids, table, bound):
         """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
-        self._over_rows(_rows.limit_rows, ids, table, float(bound))
+        self._over_rows(_listed.limit_rows, ids, table, float(bound))

@@ -9,25 +9,13 @@ order of additions depends on the data alone.
 import numpy as np
 from numba import njit
 
-from ._lines import (
-    add1,
-    add4,
-    prefetch,
-    prefetch_item,
-    prefetch_write,
-    set1,
-    square1,
-    square4,
-    take,
-)
+from ._lines import add1, add4, prefetch, prefetch_item, square1, square4, take
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 ROWS = 8  # read-ahead in X, whose rows lie anywhere, in rows of the batch
 NEXT = 2  # read-ahead in the table, in rows of the batch
 FIRST = 64  # stored values of a row whose table rows are asked for ahead
-AHEAD = 8  # read-ahead in touched rows
 U = np.uint64
-LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(inline="always", **OPTIONS)
@@ -201,44 +189,3 @@ def fm_slopes(lo, hi, pooled, d_raw, scale, n_fields, n_outputs, d, n_linear, d_
                         q += 1
                 if n_linear > 0:
                     d_pooled[first + f, direct + c] = slope
-
-
-@njit(**OPTIONS)
-def fm_backward(
-    lo, hi, ids, starts, keys, coef, d_pooled, own, table, fields, n_fields, n_outputs, d, values
-):
-    """Write values[u] = the gradient of touched row u, lo <= u < hi.
-
-    The sum of coef * d_pooled over its occurrences, less the sum of coef^2 * own times those of its
-    vectors that are for its own field.
-    """
-    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
-    zero = table.dtype.type(0)
-    for u in range(lo, hi):
-        ahead = ids[min(u + AHEAD, last)]
-        for k in range(0, width, line):
-            prefetch_write(table, ahead, k)
-        j, o, p, e = U(ids[u]), U(u), starts[u], starts[u + 1]
-        n, f = U(n_fields), U(fields[j])
-        x0, i0 = coef[p], (U(keys[p]) & LOW) * n + f
-        for k in range(0, width, line):
-            set1(values, o, d_pooled, i0, x0, k)
-        p += 1
-        while p + 4 <= e:
-            x0, x1, x2, x3 = coef[p], coef[p + 1], coef[p + 2], coef[p + 3]
-            i0, i1 = (U(keys[p]) & LOW) * n + f, (U(keys[p + 1]) & LOW) * n + f
-            i2, i3 = (U(keys[p + 2]) & LOW) * n + f, (U(keys[p + 3]) & LOW) * n + f
-            for k in range(0, width, line):
-                add4(values, o, d_pooled, i0, i1, i2, i3, x0, x1, x2, x3, k)
-            p += 4
-        while p < e:
-            for k in range(0, width, line):
-                add1(values, o, d_pooled, (U(keys[p]) & LOW) * n + f, coef[p], k)
-            p += 1
-        for c in range(n_outputs):
-            factor = zero
-            for p in range(starts[u], e):
-                factor += coef[p] * coef[p] * own[U(keys[p]) & LOW, c]
-            q = (f * U(n_outputs) + U(c)) * U(d)
-            for k in range(q, q + U(d)):
-                values[o, k] -= factor * table[j, k]

@@ -1,12 +1,10 @@
-"""Factorization machines on threads: who does which rows of a batch and of the table."""
-
-from itertools import pairwise
+"""Factorization machines on threads: who does which rows of a batch."""
 
 import numpy as np
 
-from . import _bag, _fm
+from . import _bag, _fm, _rows
 
-ROW_COST = 2  # stored values whose sums take as long as one step of a row
+NO_FIELDS = np.empty(0, np.int32)
 
 
 class PairKernels:
@@ -51,32 +49,14 @@ class PairKernels:
         self.team.run(_fm.fm_slopes, [(*part, *x) for part in self._parts(b, jobs)])
         return d_pooled, own
 
-    def _pair_sums(self, grad):
-        """Return summed gradients to be, what `fm_backward` takes, and ranges of touched rows."""
-        g, pairs, m = grad.groups, grad.pairs, len(grad.groups.ids)
-        values = self._rows_of("values", m, grad.shape[1], grad.d_pooled.dtype)
-        fields = grad.fields
-        if fields is None:
-            fields = self._line("one field", len(grad.table), np.zeros, np.int32)
-        x = g.ids, g.starts, g.keys, g.coef, grad.d_pooled, grad.own, grad.table, fields
-        jobs = self._threads(len(g.keys))
-        cost = g.starts + ROW_COST * np.arange(m + 1)
-        inner = np.searchsorted(cost, cost[-1] * np.arange(1, jobs) // jobs).tolist()
-        ranges = list(pairwise([0, *inner, m]))
-        return values, (*x, pairs.n_fields, pairs.n_outputs, pairs.d, values), ranges
-
     def fm_backward(self, grad):
         """Return the summed gradient of each touched row of a `PendingPairGradient`, (m, width)."""
-        values, x, ranges = self._pair_sums(grad)
-        self.team.run(_fm.fm_backward, [(*part, *x) for part in ranges])
+        values = self._rows_of("values", len(grad.groups.ids), grad.shape[1], grad.table.dtype)
+        x = *self._occurrences_of(grad), self._todo(), grad.table, values
+        self.team.run(_rows.sum_groups, [x] * self._threads(len(grad.groups.keys)))
         return values
 
-    def _step_pairs(self, kernel, grad, arrays, args):
-        """Sum a `PendingPairGradient` and step its rows, in one hand-over."""
-        values, x, ranges = self._pair_sums(grad)
-
-        def sum_and_step(lo, hi):
-            _fm.fm_backward(lo, hi, *x)
-            kernel(grad.groups.ids, values, 0, lo, hi, *arrays, *args)
-
-        self.team.run(sum_and_step, ranges)
+    def _pairs_of(self, grad):
+        """Return what kernels take as `pairs`."""
+        pairs, fields = grad.pairs, NO_FIELDS if grad.fields is None else grad.fields
+        return grad.own, fields, pairs.n_fields, pairs.n_outputs, pairs.d
