@@ -3,7 +3,7 @@
 CSR goes in and is never densified. See the README for a first example.
 """
 
-from . import losses, metrics, solvers
+from . import inspection, losses, metrics, solvers
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -22,6 +22,7 @@ __all__ = [
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
     "__version__",
+    "inspection",
     "losses",
     "metrics",
     "solvers",

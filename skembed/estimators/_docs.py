@@ -81,7 +81,7 @@ PARAMETERS = """
 
 {loss}
 
-solver : str or Solver, default="adagrad"
+solver : str or Solver, default="{solver}"
     ``"adagrad"``, ``"adamw"``, ``"ftrl"``, ``"lazy_adam"``, ``"rowwise_adagrad"``, ``"sgd"``, or
     an instance from :mod:`skembed.solvers`, whose parameters then can be searched as
     ``solver__beta_1``.
@@ -261,11 +261,11 @@ def documented(*, loss, class_weight=False, kind="bag"):
     kind : {"bag", "fm"}
         Which model the class fits.
     """
-    texts = (BAG_MODEL, BAG_RATE, BAG_INIT, BAG_ATTRIBUTES)
+    texts, solver = (BAG_MODEL, BAG_RATE, BAG_INIT, BAG_ATTRIBUTES), "adagrad"
     if kind == "fm":
-        texts = (FM_MODEL, FM_RATE, FM_INIT, FM_ATTRIBUTES)
+        texts, solver = (FM_MODEL, FM_RATE, FM_INIT, FM_ATTRIBUTES), "rowwise_adagrad"
     model, rate, init, own = texts
-    parts = dict(model=model, loss=loss.strip(), rate=rate, init=init)
+    parts = dict(model=model, loss=loss.strip(), solver=solver, rate=rate, init=init)
     parts["class_weight"] = CLASS_WEIGHT if class_weight else ""
     parameters, attributes = PARAMETERS, ATTRIBUTES.replace("{own}", own)
     for name, text in parts.items():

@@ -13,11 +13,23 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
+from skembed import (
+    EmbeddingBag,
+    EmbeddingBagClassifier,
+    EmbeddingBagRegressor,
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-DEFAULTS = [EmbeddingBag(), EmbeddingBagClassifier(), EmbeddingBagRegressor()]
+DEFAULTS = [
+    EmbeddingBag(),
+    EmbeddingBagClassifier(),
+    EmbeddingBagRegressor(),
+    FactorizationMachineClassifier(),
+    FactorizationMachineRegressor(),
+]
 VARIANTS = [
     EmbeddingBagClassifier(solver="lazy_adam"),
     EmbeddingBagClassifier(solver="rowwise_adagrad"),
@@ -25,6 +37,9 @@ VARIANTS = [
     EmbeddingBagClassifier(pooling="mean"),
     EmbeddingBagClassifier(pooling="sum"),
     EmbeddingBagClassifier(n_jobs=2),
+    FactorizationMachineClassifier(interaction="ffm"),
+    FactorizationMachineRegressor(interaction="ffm"),
+    FactorizationMachineRegressor(normalize_rows=False),
 ]
 LEFT_OUT = [
     checks.check_param_validation,

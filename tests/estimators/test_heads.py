@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fitted import ESTIMATORS, learned, small_data, split_of
+from fitted import BAGS, learned, small_data, split_of
 from skembed import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -27,7 +27,7 @@ from skembed import (
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 QUICK = dict(n_components=3, max_iter=3, batch_size=16, random_state=0)
 NUMERIC = [2, 7]
-every_estimator = pytest.mark.parametrize("cls", ESTIMATORS)
+every_estimator = pytest.mark.parametrize("cls", BAGS)
 
 
 def pooled_by_hand(D, embedding, pooling, without=()):
