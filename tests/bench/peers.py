@@ -1,6 +1,6 @@
 """skembed beside other libraries: seconds, scores, memory, and ratios.
 
-Run as ``python tests/bench/peers.py [--group text classes clicks pairs predict] [--only SUBSTRING] ...``.
+Run as ``python tests/bench/peers.py [--group text classes clicks pairs predict] [--only NAME]``.
 Every system runs in a process of its own, which stays for all rounds and trains from fresh
 parameters in each; the systems take turns, and medians over the rounds are printed. "epoch" is the
 training alone, "call" what a user calls, with all that it reads and looks up. "x epoch" and "x
