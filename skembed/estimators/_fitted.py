@@ -84,7 +84,8 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Returns
         -------
         pooled : ndarray of shape (n_samples, n_components_)
-            One dense vector a row; zeros for a row without a known feature.
+            One dense vector a row; zeros for a row without a known feature. A factorization
+            machine with several outputs or fields has the vectors of all of them side by side.
         """
         blocks = self._by_block(
             X, lambda model, params, batch, backend: model.pool(params, batch, backend)
