@@ -3,11 +3,13 @@
 CSR goes in and is never densified. See the README for a first example.
 """
 
-from . import losses, metrics, solvers
+from . import inspection, losses, metrics, solvers
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
     FeatureHasher,
     HashingVectorizer,
     TruncatedSVD,
@@ -20,10 +22,13 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FactorizationMachineClassifier",
+    "FactorizationMachineRegressor",
     "FeatureHasher",
     "HashingVectorizer",
     "TruncatedSVD",
     "__version__",
+    "inspection",
     "losses",
     "metrics",
     "solvers",

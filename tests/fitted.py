@@ -2,13 +2,32 @@
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin, is_regressor
 
-from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
+from skembed import (
+    EmbeddingBag,
+    EmbeddingBagClassifier,
+    EmbeddingBagRegressor,
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+)
 from skembed.estimators._split import split_rows
 from skembed.kernels import Backend
 
-ESTIMATORS = [EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor]
+BAGS = [EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor]
+FACTORIZATIONS = [FactorizationMachineClassifier, FactorizationMachineRegressor]
+ESTIMATORS = [*BAGS, *FACTORIZATIONS]
 PREDICTIONS = ("predict", "predict_proba", "decision_function", "transform")
+
+
+def known_classes(cls):
+    """Return what a first `partial_fit` on two classes takes."""
+    return {"classes": [0, 1]} if issubclass(cls, ClassifierMixin) else {}
+
+
+def as_given(cls):
+    """Return the parameters with which the values of X are not scaled."""
+    return {"normalize_rows": False} if cls in FACTORIZATIONS else {"pooling": "sum"}
 
 
 def small_data(n=60, n_features=12, dtype=np.float64, seed=0):
@@ -23,7 +42,7 @@ def split_of(fit, X, y, rows=None):
     rows = np.arange(len(y)) if rows is None else rows
     X = sp.csr_array(X)
     keys = Backend().hash_rows(X.indptr, X.indices, X.data, fit._state.seed)[rows]
-    classes = None if isinstance(fit, EmbeddingBagRegressor) else y[rows]
+    classes = None if is_regressor(fit) else y[rows]
     out = split_rows(keys, fit.validation_fraction, fit._state.seed, classes=classes)
     return rows[~out], rows[out]
 

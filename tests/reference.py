@@ -232,3 +232,45 @@ def fit(params, X, y, weight, orders, *, batch_size, pooling, loss, solver, acti
         values, weights = zip(*losses, strict=True)
         curve.append(np.average(values, weights=weights))
     return curve
+
+
+def pair_forward(params, X, i, pooling, active, fields):
+    """Raw scores of a row of a factorization machine, over all pairs of its entries.
+
+    `params` are vectors of shape (n_features, n_fields, n_outputs, d), direct weights of shape
+    (n_features, n_outputs) or None, and intercepts; `fields` has the field of each column.
+    """
+    V, w, b = params
+    pairs = [(j, x) for j, x in entries(X, i) if active[j]]
+    z = divisor(pairs, pooling) if pairs else 1.0
+    raw = b.astype(float)
+    for p, (j, x) in enumerate(pairs):
+        if w is not None:
+            raw = raw + x / z * w[j]
+        for k, y in pairs[:p]:
+            raw = raw + x / z * y / z * (V[j, fields[k]] * V[k, fields[j]]).sum(axis=-1)
+    return raw, pairs, z
+
+
+def pair_gradients(params, X, rows, y, weight, *, pooling, loss, active, frozen, fields):
+    """Mean loss of a batch, its dense gradients, and the occurrences of each listed column."""
+    V, w, b = params
+    dV, dw, db = np.zeros_like(V), None if w is None else np.zeros_like(w), np.zeros_like(b)
+    counts, total, value = np.zeros(len(V), int), sum(weight[i] for i in rows), 0.0
+    for i in rows:
+        raw, pairs, z = pair_forward(params, X, i, pooling, active, fields)
+        one, slope = loss_and_slope(loss, y[i], raw)
+        share = weight[i] / total
+        value += share * one
+        db += share * slope
+        for p, (j, x) in enumerate(pairs):
+            if w is not None and not frozen[j]:
+                dw[j] += share * x / z * slope
+            counts[j] += not frozen[j]
+            for k, v in pairs[:p]:
+                size = share * x / z * v / z * slope[:, None]
+                if not frozen[j]:
+                    dV[j, fields[k]] += size * V[k, fields[j]]
+                if not frozen[k]:
+                    dV[k, fields[j]] += size * V[j, fields[k]]
+    return value, (dV, dw, db), counts

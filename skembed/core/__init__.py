@@ -2,6 +2,7 @@
 
 from ._batch import CSRBatch, SparseRows
 from ._features import FeatureIndex
+from ._pairs import PairShape, PendingPairGradient
 from ._registry import Registry
 from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
@@ -20,7 +21,9 @@ __all__ = [
     "CSRBatch",
     "FeatureIndex",
     "Groups",
+    "PairShape",
     "ParamTable",
+    "PendingPairGradient",
     "PendingRowGradient",
     "Registry",
     "RowArray",

@@ -23,6 +23,8 @@ class CSRBatch:
         Pooling factor of each row of the batch.
     numeric : ndarray of shape (b, n_numeric) or None
         Columns that go round the pooling.
+    fields : ndarray of shape (n_table_rows,), int32, or None
+        Field of each table row, where there are fields.
     """
 
     indptr: np.ndarray
@@ -31,6 +33,7 @@ class CSRBatch:
     rows: np.ndarray
     scale: np.ndarray
     numeric: np.ndarray | None = None
+    fields: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True)

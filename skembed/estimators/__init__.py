@@ -2,6 +2,7 @@
 
 from ._bag import EmbeddingBag
 from ._classifier import EmbeddingBagClassifier
+from ._factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from ._hashing import FeatureHasher
 from ._regressor import EmbeddingBagRegressor
 from ._svd import TruncatedSVD
@@ -12,6 +13,8 @@ __all__ = [
     "EmbeddingBag",
     "EmbeddingBagClassifier",
     "EmbeddingBagRegressor",
+    "FactorizationMachineClassifier",
+    "FactorizationMachineRegressor",
     "FeatureHasher",
     "HashingVectorizer",
     "TruncatedSVD",

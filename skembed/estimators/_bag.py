@@ -23,7 +23,7 @@ loss : str or Loss, default="auto"
 
 
 @documented(loss=LOSS)
-class EmbeddingBag(BaseEmbedding):
+class EmbeddingBag(BagSettings, BaseEmbedding):
     """Learn one vector for each feature, and turn rows into pooled vectors.
 
     The vectors are trained through a head on the targets; `transform` returns the pooled

@@ -27,7 +27,7 @@ from skembed.training import (
     run_epoch,
 )
 
-from ._settings import BagSettings
+from ._settings import Settings
 from ._split import split_rows
 from ._targets import ClassTarget, matrix_of
 from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
@@ -111,7 +111,7 @@ def does_not_stop_early(estimator):
     return True
 
 
-class BaseEmbedding(CallbackSupportMixin, BagSettings):
+class BaseEmbedding(CallbackSupportMixin, Settings):
     """Base of the estimators that train a table of embeddings."""
 
     _doc_link_module = "skembed"
@@ -318,6 +318,7 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
 
     def _observe(self, state, sample, problem, backend):
         """Give rows to the features that have become active."""
+        state.model = problem.model  # may know more columns
         index = self._index(state.index, sample.X, sample.rows, state.numeric, backend)
         start = self._later_start(state.seed, sample.X, state.params["table"].d_embedding)
         state.grow(index, start, problem.solver, backend)
@@ -340,8 +341,9 @@ class BaseEmbedding(CallbackSupportMixin, BagSettings):
         weights = self._weights_of(sample, data.dtype)
         numeric = numeric_rows(X, state.numeric)
         return TrainingRows(
-            indptr, indices, data, scale, sample.codes, weights, sample.rows, numeric
-        )
+            indptr, indices, data, scale, sample.codes, weights, sample.rows, numeric,
+            fields=state.fields,
+        )  # fmt: skip
 
     @staticmethod
     def _weights_of(sample, dtype):

@@ -1,4 +1,4 @@
-"""EmbeddingBagClassifier: learned vectors and a head for classes."""
+"""Classifiers: what they share, and EmbeddingBagClassifier."""
 
 from numbers import Integral
 
@@ -34,120 +34,11 @@ def has_probabilities(estimator):
     return LOSSES.resolve(loss).probabilities
 
 
-@documented(loss=LOSS, class_weight=True)
-class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
-    """Classify rows of sparse features by learned vectors, pooled, and a head on them.
-
-    The model of fastText, on CSR: each feature that occurs has a vector, a row is the pooled vector
-    of its features, and the classes are linear in it, or a small neural network of it. Two classes
-    share one output and the logistic loss, more classes the softmax; several labels a row have an
-    output each.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted.
-
-    {attributes}
-
-    See Also
-    --------
-    EmbeddingBagRegressor : The same for numbers.
-    EmbeddingBag : Returns the pooled vectors.
-
-    References
-    ----------
-    A. Joulin, E. Grave, P. Bojanowski, T. Mikolov, "Bag of tricks for efficient text
-    classification", EACL 2017.
-
-    Examples
-    --------
-    >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skembed import EmbeddingBagClassifier
-    >>> texts = ["good film", "bad film", "good play", "bad play"] * 5
-    >>> labels = ["yes", "no", "yes", "no"] * 5
-    >>> model = make_pipeline(
-    ...     CountVectorizer(), EmbeddingBagClassifier(n_components=4, tol=0.01, random_state=0)
-    ... )
-    >>> model.fit(texts, labels).predict(["a good one", "a bad one"])
-    array(['yes', 'no'], dtype='<U3')
-    """
-
-    _parameter_constraints = {
-        **BagSettings._parameter_constraints,
-        "loss": [StrOptions({"auto", *NAMES} - {"softmax"}), Loss],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
+class BaseClassifier(ClassifierMixin, BaseEmbedding):
+    """Base of the classifiers that train a table of embeddings."""
 
     __metadata_request__partial_fit = {"grow": UNUSED}
-
-    def __init__(
-        self,
-        n_components=64,
-        *,
-        pooling="sqrtn",
-        hidden_layer_sizes=(),
-        numeric_features=None,
-        linear_term=False,
-        loss="auto",
-        solver="adagrad",
-        learning_rate_init=None,
-        learning_rate="constant",
-        weight_decay=0.0,
-        batch_size="auto",
-        max_iter=100,
-        tol=1e-4,
-        n_iter_no_change=5,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        scoring=None,
-        refit=False,
-        shuffle=True,
-        warm_start=False,
-        min_count=1,
-        padding_features=None,
-        frozen_features=None,
-        init="uniform",
-        class_weight=None,
-        random_state=None,
-        verbose=0,
-        n_jobs=None,
-    ):
-        super().__init__(
-            n_components,
-            pooling=pooling,
-            hidden_layer_sizes=hidden_layer_sizes,
-            numeric_features=numeric_features,
-            linear_term=linear_term,
-            loss=loss,
-            solver=solver,
-            learning_rate_init=learning_rate_init,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            batch_size=batch_size,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            scoring=scoring,
-            refit=refit,
-            shuffle=shuffle,
-            warm_start=warm_start,
-            min_count=min_count,
-            padding_features=padding_features,
-            frozen_features=frozen_features,
-            init=init,
-            random_state=random_state,
-            verbose=verbose,
-            n_jobs=n_jobs,
-        )
-        self.class_weight = class_weight
+    _class_weight_constraint = [dict, StrOptions({"balanced"}), None]
 
     def __sklearn_tags__(self):
         """Return the tags of scikit-learn."""
@@ -191,7 +82,7 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
 
         Returns
         -------
-        self : EmbeddingBagClassifier
+        self : object
             The fitted classifier.
         """
         return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
@@ -218,7 +109,7 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
 
         Returns
         -------
-        self : EmbeddingBagClassifier
+        self : object
             The fitted classifier.
         """
         if self.class_weight == "balanced":
@@ -353,3 +244,117 @@ class EmbeddingBagClassifier(ClassifierMixin, BaseEmbedding):
 
         found = np.concatenate(self._by_block(X, best))
         return self.classes_[found["order"]], found["score"].copy()
+
+
+@documented(loss=LOSS, class_weight=True)
+class EmbeddingBagClassifier(BagSettings, BaseClassifier):
+    """Classify rows of sparse features by learned vectors, pooled, and a head on them.
+
+    The model of fastText, on CSR: each feature that occurs has a vector, a row is the pooled vector
+    of its features, and the classes are linear in it, or a small neural network of it. Two classes
+    share one output and the logistic loss, more classes the softmax; several labels a row have an
+    output each.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+
+    {attributes}
+
+    See Also
+    --------
+    EmbeddingBagRegressor : The same for numbers.
+    EmbeddingBag : Returns the pooled vectors.
+
+    References
+    ----------
+    A. Joulin, E. Grave, P. Bojanowski, T. Mikolov, "Bag of tricks for efficient text
+    classification", EACL 2017.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skembed import EmbeddingBagClassifier
+    >>> texts = ["good film", "bad film", "good play", "bad play"] * 5
+    >>> labels = ["yes", "no", "yes", "no"] * 5
+    >>> model = make_pipeline(
+    ...     CountVectorizer(), EmbeddingBagClassifier(n_components=4, tol=0.01, random_state=0)
+    ... )
+    >>> model.fit(texts, labels).predict(["a good one", "a bad one"])
+    array(['yes', 'no'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        **BagSettings._parameter_constraints,
+        "loss": [StrOptions({"auto", *NAMES} - {"softmax"}), Loss],
+        "class_weight": BaseClassifier._class_weight_constraint,
+    }
+
+    def __init__(
+        self,
+        n_components=64,
+        *,
+        pooling="sqrtn",
+        hidden_layer_sizes=(),
+        numeric_features=None,
+        linear_term=False,
+        loss="auto",
+        solver="adagrad",
+        learning_rate_init=None,
+        learning_rate="constant",
+        weight_decay=0.0,
+        batch_size="auto",
+        max_iter=100,
+        tol=1e-4,
+        n_iter_no_change=5,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        scoring=None,
+        refit=False,
+        shuffle=True,
+        warm_start=False,
+        min_count=1,
+        padding_features=None,
+        frozen_features=None,
+        init="uniform",
+        class_weight=None,
+        random_state=None,
+        verbose=0,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_components,
+            pooling=pooling,
+            hidden_layer_sizes=hidden_layer_sizes,
+            numeric_features=numeric_features,
+            linear_term=linear_term,
+            loss=loss,
+            solver=solver,
+            learning_rate_init=learning_rate_init,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            scoring=scoring,
+            refit=refit,
+            shuffle=shuffle,
+            warm_start=warm_start,
+            min_count=min_count,
+            padding_features=padding_features,
+            frozen_features=frozen_features,
+            init=init,
+            random_state=random_state,
+            verbose=verbose,
+            n_jobs=n_jobs,
+        )
+        self.class_weight = class_weight

@@ -1,6 +1,6 @@
 """Text that the docstrings of several estimators share."""
 
-PARAMETERS = """
+BAG_MODEL = """
 n_components : int or {"auto", "half", "fourth_root"}, default=64
     Width of the vectors, or the rule of :func:`skembed.suggest_n_components` that gives it.
 
@@ -21,17 +21,72 @@ numeric_features : array-like of int, bool or str, or None, default=None
 linear_term : bool, default=False
     Whether each feature also has a direct weight on each output, pooled as the vectors are. Takes
     as many numbers a feature as there are outputs.
+""".strip()
+
+BAG_RATE = """
+learning_rate_init : float or None, default=None
+    Learning rate to begin with; None is the solver's own (Adagrad .05, LazyAdam and AdamW .003,
+    FTRL .1, SGD 2 for classes and .5 for numbers).
+""".strip()
+
+BAG_INIT = """
+init : {"uniform", "normal"}, array-like or transformer, default="uniform"
+    Starting vectors: uniform in ±1 / n_components; normal with the same variance; the rows of an
+    array of shape (n_features, n_components); those of another `EmbeddingBag`; or the components
+    of a `TruncatedSVD`, scaled to the size of drawn vectors. An unfitted transformer is cloned and
+    fitted on the training rows; a fitted one comes in a
+    :class:`sklearn.frozen.FrozenEstimator`. A drawn vector depends on `random_state` and the
+    column alone.
+""".strip()
+
+FM_MODEL = """
+n_components : int or {"auto", "half", "fourth_root"}, default=16
+    Components of a vector, or the rule of :func:`skembed.suggest_n_components` that gives them.
+
+interaction : {"fm", "ffm"}, default="fm"
+    ``"fm"``: two features meet by the product of their vectors. ``"ffm"``: each feature has one
+    vector for every field, and two features meet by the vectors that each has for the field of the
+    other; needs `fields`.
+
+fields : array-like of shape (n_features,), "names" or None, default=None
+    Field of each column, numbers or names, for ``interaction="ffm"``; ``"fm"`` does not look at it.
+    ``"names"`` takes the prefix of the feature names: what stands before ``"="``, else before the
+    last ``"_"``. None puts all columns into one field, and ``"ffm"`` is then ``"fm"``.
+
+normalize_rows : bool, default=True
+    Whether the values of a row are divided by their Euclidean norm, over the features that have a
+    vector. False takes them as they are: scale them to about 1.
+
+linear_term : bool, default=True
+    Whether each feature also has a direct weight on each output.
+""".strip()
+
+FM_RATE = """
+learning_rate_init : float or None, default=None
+    Learning rate to begin with; None is .1 for Adagrad and RowwiseAdagrad and else the solver's own
+    (LazyAdam and AdamW .003, FTRL .1, SGD 2 for classes and .5 for numbers).
+""".strip()
+
+FM_INIT = """
+init : {"normal", "uniform"}, array-like or transformer, default="normal"
+    Starting vectors: normal with a standard deviation of .05; uniform with the same; an array of
+    the shape of `embedding_`; those of an `EmbeddingBag`; or the components of a `TruncatedSVD`,
+    scaled to the size of drawn vectors. An unfitted transformer is cloned and fitted on the
+    training rows; a fitted one comes in a :class:`sklearn.frozen.FrozenEstimator`. A drawn vector
+    depends on `random_state` and the column alone.
+""".strip()
+
+PARAMETERS = """
+{model}
 
 {loss}
 
-solver : str or Solver, default="adagrad"
+solver : str or Solver, default="{solver}"
     ``"adagrad"``, ``"adamw"``, ``"ftrl"``, ``"lazy_adam"``, ``"rowwise_adagrad"``, ``"sgd"``, or
     an instance from :mod:`skembed.solvers`, whose parameters then can be searched as
     ``solver__beta_1``.
 
-learning_rate_init : float or None, default=None
-    Learning rate to begin with; None is the solver's own (Adagrad .05, LazyAdam and AdamW .003,
-    FTRL .1, SGD 2 for classes and .5 for numbers).
+{rate}
 
 learning_rate : {"constant", "linear", "invscaling"}, default="constant"
     How the rate goes on: ``"linear"`` falls to zero over `max_iter` epochs of `fit`, as in
@@ -90,13 +145,7 @@ padding_features : array-like of int, bool or str, or None, default=None
 frozen_features : array-like of int, bool or str, "all" or None, default=None
     Columns whose vectors contribute but neither move nor decay.
 
-init : {"uniform", "normal"}, array-like or transformer, default="uniform"
-    Starting vectors: uniform in ±1 / n_components; normal with the same variance; the rows of an
-    array of shape (n_features, n_components); those of another `EmbeddingBag`; or the components
-    of a `TruncatedSVD`, scaled to the size of drawn vectors. An unfitted transformer is cloned and
-    fitted on the training rows; a fitted one comes in a
-    :class:`sklearn.frozen.FrozenEstimator`. A drawn vector depends on `random_state` and the
-    column alone.
+{init}
 
 {class_weight}random_state : int, RandomState instance or None, default=None
     Draws the starting vectors and the order of rows. With an int, results are the same bits on
@@ -117,7 +166,7 @@ class_weight : dict, "balanced" or None, default=None
 
 """.lstrip()
 
-ATTRIBUTES = """
+BAG_ATTRIBUTES = """
 embedding_ : ndarray of shape (n_features, n_components_)
     Vectors of all features; zeros where a feature has none.
 
@@ -138,6 +187,32 @@ intercept_ : ndarray of shape (n_outputs,)
 
 coefs_, intercepts_ : list of ndarray
     Weights and intercepts of each layer of the head.
+""".strip()
+
+FM_ATTRIBUTES = """
+embedding_ : ndarray of shape (n_features, n_components_)
+    Vectors of all features; zeros where a feature has none. With three classes or more, several
+    labels or several targets (n_features, n_outputs, n_components_); with fields there is an axis
+    of n_fields before the last one.
+
+active_features_ : ndarray of shape (n_active,)
+    Columns that have vectors, ascending.
+
+active_embedding_ : ndarray of shape (n_active, ..., n_components_)
+    Their vectors: what is stored.
+
+fields_ : ndarray of shape (n_fields,)
+    Names of the fields, in the order of their axis; only with ``interaction="ffm"`` and `fields`.
+
+linear_ : ndarray of shape (n_outputs, n_features)
+    Direct weights; only with ``linear_term=True``.
+
+intercept_ : ndarray of shape (n_outputs,)
+    Intercepts.
+""".strip()
+
+ATTRIBUTES = """
+{own}
 
 n_components_ : int
     Width that was used.
@@ -174,7 +249,7 @@ feature_names_in_ : ndarray of shape (`n_features_in_`,)
 """.strip()
 
 
-def documented(*, loss, class_weight=False):
+def documented(*, loss, class_weight=False, kind="bag"):
     """Return a class decorator that fills the shared text into a docstring.
 
     Parameters
@@ -183,13 +258,22 @@ def documented(*, loss, class_weight=False):
         The entry of the parameter `loss`.
     class_weight : bool
         Whether the class has the parameter `class_weight`.
+    kind : {"bag", "fm"}
+        Which model the class fits.
     """
-    parameters = PARAMETERS.replace("{loss}", loss.strip())
-    parameters = parameters.replace("{class_weight}", CLASS_WEIGHT if class_weight else "")
+    texts, solver = (BAG_MODEL, BAG_RATE, BAG_INIT, BAG_ATTRIBUTES), "adagrad"
+    if kind == "fm":
+        texts, solver = (FM_MODEL, FM_RATE, FM_INIT, FM_ATTRIBUTES), "rowwise_adagrad"
+    model, rate, init, own = texts
+    parts = dict(model=model, loss=loss.strip(), solver=solver, rate=rate, init=init)
+    parts["class_weight"] = CLASS_WEIGHT if class_weight else ""
+    parameters, attributes = PARAMETERS, ATTRIBUTES.replace("{own}", own)
+    for name, text in parts.items():
+        parameters = parameters.replace(f"{{{name}}}", text)
 
     def fill(cls):
         if cls.__doc__ is not None:  # None under python -OO
-            for name, text in (("parameters", parameters), ("attributes", ATTRIBUTES)):
+            for name, text in (("parameters", parameters), ("attributes", attributes)):
                 text = text.replace("\n", "\n    ").replace("\n    \n", "\n\n")
                 cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", text)
         return cls

@@ -15,7 +15,7 @@ from ._validation import CSR, check_csr, numeric_rows
 BLOCK_VALUES, BLOCK_ROWS = 1_000_000, 50_000  # stored values and rows predicted at a time
 
 
-class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Prediction and fitted attributes, read from the state of a fit.
 
     Attributes
@@ -51,7 +51,8 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         mapped = backend.map_columns(part.indptr, part.indices, part.data, state.index)
         scale = backend.scale(mapped[0], mapped[2], state.model.pooling)
         rows, numeric = np.arange(hi - lo), numeric_rows(part, state.numeric)
-        return CSRBatch(*mapped, rows, scale, None if numeric is None else numeric[rows])
+        numeric = None if numeric is None else numeric[rows]
+        return CSRBatch(*mapped, rows, scale, numeric, state.fields)
 
     def _raw(self, X):
         """Return raw predictions, shape (n_samples, n_outputs)."""
@@ -83,7 +84,8 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         pooled : ndarray of shape (n_samples, n_components_)
-            One dense vector a row; zeros for a row without a known feature.
+            One dense vector a row; zeros for a row without a known feature. A factorization
+            machine with several outputs or fields has the vectors of all of them side by side.
         """
         blocks = self._by_block(
             X, lambda model, params, batch, backend: model.pool(params, batch, backend)
@@ -94,7 +96,7 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def n_components_(self):
         """Number of components of each vector."""
-        return self._state.params["table"].d_embedding
+        return self._state.model.width(self._state.params)
 
     @property
     def active_features_(self):
@@ -130,36 +132,6 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not table.n_linear:
             raise AttributeError("linear_ exists after a fit with linear_term=True.")
         return self._by_feature(table.values[self._active_rows, table.d_embedding : table.d]).T
-
-    def _layers(self, name):
-        layers = [self._state.params[f"{name}_{i}"] for i in self._state.model.layers]
-        return [p.values[:, : p.d] if isinstance(p, ParamTable) else p for p in layers]
-
-    def _only_layer(self, name):
-        layers = self._layers(name)
-        if len(layers) > 1:
-            raise AttributeError(f"{name}_ is that of a linear head; see {name}s_.")
-        return layers[0]
-
-    @property
-    def coef_(self):
-        """Weights of a linear head, shape (n_outputs, n_components_ + numeric features)."""
-        return self._only_layer("coef")
-
-    @property
-    def intercept_(self):
-        """Intercepts of a linear head, shape (n_outputs,)."""
-        return self._only_layer("intercept").ravel()
-
-    @property
-    def coefs_(self):
-        """Weights of each layer of the head, of shape (units, inputs)."""
-        return self._layers("coef")
-
-    @property
-    def intercepts_(self):
-        """Intercepts of each layer of the head, of shape (units,)."""
-        return [b.ravel() for b in self._layers("intercept")]
 
     @property
     def feature_counts_(self):
@@ -223,3 +195,37 @@ class FittedBag(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_is_fitted__(self):
         """Tell whether there is something to predict with."""
         return hasattr(self, "_state")
+
+
+class FittedHead:
+    """Fitted attributes of a head on pooled vectors."""
+
+    def _layers(self, name):
+        layers = [self._state.params[f"{name}_{i}"] for i in self._state.model.layers]
+        return [p.values[:, : p.d] if isinstance(p, ParamTable) else p for p in layers]
+
+    def _only_layer(self, name):
+        layers = self._layers(name)
+        if len(layers) > 1:
+            raise AttributeError(f"{name}_ is that of a linear head; see {name}s_.")
+        return layers[0]
+
+    @property
+    def coef_(self):
+        """Weights of a linear head, shape (n_outputs, n_components_ + numeric features)."""
+        return self._only_layer("coef")
+
+    @property
+    def intercept_(self):
+        """Intercepts of a linear head, shape (n_outputs,)."""
+        return self._only_layer("intercept").ravel()
+
+    @property
+    def coefs_(self):
+        """Weights of each layer of the head, of shape (units, inputs)."""
+        return self._layers("coef")
+
+    @property
+    def intercepts_(self):
+        """Intercepts of each layer of the head, of shape (units,)."""
+        return [b.ravel() for b in self._layers("intercept")]

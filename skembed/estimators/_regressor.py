@@ -1,4 +1,4 @@
-"""EmbeddingBagRegressor: learned vectors and a head for numbers."""
+"""Regressors: what they share, and EmbeddingBagRegressor."""
 
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.callback import with_callbacks
@@ -22,43 +22,9 @@ loss : str or Loss, default="auto"
 """
 
 
-@documented(loss=LOSS)
-class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
-    """Predict numbers from rows of sparse features by learned vectors, pooled, and a head on them.
+class BaseRegressor(RegressorMixin, BaseEmbedding):
+    """Base of the regressors that train a table of embeddings."""
 
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
-
-    See Also
-    --------
-    EmbeddingBagClassifier : The same for classes.
-    EmbeddingBag : Returns the pooled vectors.
-
-    Notes
-    -----
-    A step of Adagrad or Adam moves a coordinate by about the learning rate, whatever the unit of y:
-    targets with a spread far from 1 train slowly or roughly. Scale them, for instance with
-    :class:`sklearn.compose.TransformedTargetRegressor`.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import OneHotEncoder
-    >>> from skembed import EmbeddingBagRegressor
-    >>> X = OneHotEncoder().fit_transform([["red"], ["green"], ["blue"]] * 20)
-    >>> reg = EmbeddingBagRegressor(n_components=4, tol=1e-3, random_state=0)
-    >>> reg.fit(X, [1.0, 2.0, 3.0] * 20).predict(X[:3]).round(1)
-    array([1., 2., 3.])
-    """
-
-    _parameter_constraints = {
-        **BagSettings._parameter_constraints,
-        "loss": [StrOptions({"auto", *NAMES}), Loss],
-    }
     __metadata_request__partial_fit = {"grow": UNUSED}
 
     def __sklearn_tags__(self):
@@ -98,7 +64,7 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
 
         Returns
         -------
-        self : EmbeddingBagRegressor
+        self : object
             The fitted regressor.
         """
         return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
@@ -122,7 +88,7 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
 
         Returns
         -------
-        self : EmbeddingBagRegressor
+        self : object
             The fitted regressor.
         """
         return self._partial_fit(X, y, None, sample_weight, self._target_of, grow)
@@ -141,3 +107,42 @@ class EmbeddingBagRegressor(RegressorMixin, BaseEmbedding):
             Predictions, shaped like the y of fit.
         """
         return self._decide(X)
+
+
+@documented(loss=LOSS)
+class EmbeddingBagRegressor(BagSettings, BaseRegressor):
+    """Predict numbers from rows of sparse features by learned vectors, pooled, and a head on them.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    EmbeddingBagClassifier : The same for classes.
+    EmbeddingBag : Returns the pooled vectors.
+
+    Notes
+    -----
+    A step of Adagrad or Adam moves a coordinate by about the learning rate, whatever the unit of y:
+    targets with a spread far from 1 train slowly or roughly. Scale them, for instance with
+    :class:`sklearn.compose.TransformedTargetRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> from skembed import EmbeddingBagRegressor
+    >>> X = OneHotEncoder().fit_transform([["red"], ["green"], ["blue"]] * 20)
+    >>> reg = EmbeddingBagRegressor(n_components=4, tol=1e-3, random_state=0)
+    >>> reg.fit(X, [1.0, 2.0, 3.0] * 20).predict(X[:3]).round(1)
+    array([1., 2., 3.])
+    """
+
+    _parameter_constraints = {
+        **BagSettings._parameter_constraints,
+        "loss": [StrOptions({"auto", *NAMES}), Loss],
+    }

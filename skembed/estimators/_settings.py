@@ -21,7 +21,7 @@ from skembed.models import (
 from skembed.solvers import SOLVERS, Solver
 from skembed.training import FitProblem, Schedule, transforms_of
 
-from ._fitted import FittedBag
+from ._fitted import FittedEmbedding, FittedHead
 from ._targets import LabelTarget
 from ._validation import check_columns, check_start
 from ._width import suggest_n_components
@@ -29,17 +29,14 @@ from ._width import suggest_n_components
 AUTO_EARLY_STOPPING = 200  # rows of positive weight from which "auto" holds rows out
 
 
-class BagSettings(FittedBag):
-    """The parameters, with what they mean for a fit."""
+class Settings(FittedEmbedding):
+    """The parameters that all trained estimators have, with what they mean for a fit."""
 
     _parameter_constraints = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto", "half", "fourth_root"}),
         ],
-        "pooling": [StrOptions({"sqrtn", "mean", "sum", "max"})],
-        "hidden_layer_sizes": ["array-like"],
-        "numeric_features": ["array-like", None],
         "linear_term": ["boolean"],
         "solver": [StrOptions(set(SOLVERS)), Solver],
         "learning_rate_init": [Interval(Real, 0, None, closed="neither"), None],
@@ -68,43 +65,40 @@ class BagSettings(FittedBag):
         "n_jobs": [Integral, None],
     }
 
-    class_weight = None  # classifiers have it as a parameter
+    # Parameters of some estimators only.
+    class_weight = numeric_features = None
+    _of_model = None  # names of the parameters that decide what a model is
+    _start_limit = None  # drawn vectors lie in ± this, or have its variance; None is 1 / width
 
     def __init__(
         self,
-        n_components=64,
+        n_components,
         *,
-        pooling="sqrtn",
-        hidden_layer_sizes=(),
-        numeric_features=None,
-        linear_term=False,
-        loss="auto",
-        solver="adagrad",
-        learning_rate_init=None,
-        learning_rate="constant",
-        weight_decay=0.0,
-        batch_size="auto",
-        max_iter=100,
-        tol=1e-4,
-        n_iter_no_change=5,
-        early_stopping="auto",
-        validation_fraction=0.1,
-        scoring=None,
-        refit=False,
-        shuffle=True,
-        warm_start=False,
-        min_count=1,
-        padding_features=None,
-        frozen_features=None,
-        init="uniform",
-        random_state=None,
-        verbose=0,
-        n_jobs=None,
+        linear_term,
+        loss,
+        solver,
+        learning_rate_init,
+        learning_rate,
+        weight_decay,
+        batch_size,
+        max_iter,
+        tol,
+        n_iter_no_change,
+        early_stopping,
+        validation_fraction,
+        scoring,
+        refit,
+        shuffle,
+        warm_start,
+        min_count,
+        padding_features,
+        frozen_features,
+        init,
+        random_state,
+        verbose,
+        n_jobs,
     ):
         self.n_components = n_components
-        self.pooling = pooling
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.numeric_features = numeric_features
         self.linear_term = linear_term
         self.loss = loss
         self.solver = solver
@@ -159,11 +153,16 @@ class BagSettings(FittedBag):
         names = getattr(self, "feature_names_in_", None)
         return check_columns(getattr(self, parameter), parameter, n_features, names)
 
+    def _check_start(self, init, n_features, d):
+        """Return given vectors as the rows of a table of d columns."""
+        return check_start(init, n_features, d)
+
     def _later_start(self, seed, X, d):
         """Return what writes rows that come after the first call."""
         if isinstance(self.init, str) or hasattr(self.init, "transform"):
-            return (NormalStart if self.init == "normal" else UniformStart)(seed)
-        return ArrayStart(check_start(self.init, X.shape[1], d))
+            start = NormalStart if self.init == "normal" else UniformStart
+            return start(seed, self._start_limit)
+        return ArrayStart(self._check_start(self.init, X.shape[1], d))
 
     def _first_start(self, seed, X, y, rows, d):
         """Return what writes the first rows: drawn values, an array, or what another has learned.
@@ -181,27 +180,22 @@ class BagSettings(FittedBag):
                 other.set_params(random_state=seed)  # the seed of a fit decides all of it
             other.fit(X.matrix()[rows], y[rows])
         if hasattr(other, "embedding_"):
-            return ArrayStart(check_start(other.embedding_, X.shape[1], d))
+            return ArrayStart(self._check_start(other.embedding_, X.shape[1], d))
         if not hasattr(other, "components_"):
             raise ValueError(
                 f"init={self.init!r} has neither embedding_ nor components_ when fitted. Use an "
                 "EmbeddingBag, a TruncatedSVD, or an array."
             )
-        return ComponentsStart(check_start(np.transpose(other.components_), X.shape[1], d))
+        vectors = self._check_start(np.transpose(other.components_), X.shape[1], d)
+        return ComponentsStart(vectors, self._start_limit)
 
     def _resolve_model(self, loss):
-        sizes = np.asarray(self.hidden_layer_sizes)
-        if sizes.ndim > 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
-            raise ValueError(
-                "hidden_layer_sizes must hold positive integers, one a hidden layer, got "
-                f"{self.hidden_layer_sizes!r}."
-            )
-        if self.linear_term and self.pooling == "max":
-            raise ValueError("linear_term=True needs pooling='sqrtn', 'mean' or 'sum'.")
-        if self.linear_term and loss.sampled:
-            raise ValueError("linear_term=True scores every class; a sampled loss does not.")
-        model = SampledBagModel if loss.sampled else BagModel
-        return model(self.pooling, sizes.ravel().tolist())
+        """Return the model of a fit."""
+        raise NotImplementedError
+
+    def _rate_for(self, solver, loss):
+        """Return the learning rate where none is given."""
+        return solver.rate_for(loss)
 
     def _resolve_problem(self, target, n_rows, step):
         """Return the problem of a fit, or that of a `partial_fit` where n_rows is None."""
@@ -209,7 +203,7 @@ class BagSettings(FittedBag):
         if size == "auto":
             size = 256 if partial else min(max(n_rows // 128, 64), 256)
         rate = self.learning_rate_init
-        rate = solver.rate_for(target.loss) if rate is None else float(rate)
+        rate = self._rate_for(solver, target.loss) if rate is None else float(rate)
         if partial and self.learning_rate == "linear":
             raise ValueError(
                 "learning_rate='linear' falls to zero over max_iter epochs of fit; partial_fit "
@@ -258,18 +252,104 @@ class BagSettings(FittedBag):
                 "the earlier fit. Fit anew with warm_start=False."
             )
         width, table = self.n_components, state.params["table"]
-        if not isinstance(width, str) and width != table.d_embedding:
-            raise ValueError(
-                f"n_components={width}, but the earlier fit has {table.d_embedding} components."
-            )
+        before = state.model.width(state.params)
+        if not isinstance(width, str) and width != before:
+            raise ValueError(f"n_components={width}, but the earlier fit has {before} components.")
         numeric = self._resolve_columns("numeric_features", state.index.n_features)
         if not np.array_equal(numeric, state.numeric):
             raise ValueError(
                 "numeric_features was changed since the earlier fit. Fit anew with "
                 "warm_start=False."
             )
-        if vars(state.model) != vars(problem.model) or bool(table.n_linear) != self.linear_term:
+        if not state.model.same_as(problem.model) or bool(table.n_linear) != self.linear_term:
             raise ValueError(
-                "pooling, hidden_layer_sizes or linear_term was changed since the earlier fit. Fit "
-                "anew with warm_start=False."
+                f"{self._of_model} was changed since the earlier fit. Fit anew with "
+                "warm_start=False."
             )
+
+
+class BagSettings(FittedHead, Settings):
+    """The parameters of the embedding bags."""
+
+    _parameter_constraints = {
+        **Settings._parameter_constraints,
+        "pooling": [StrOptions({"sqrtn", "mean", "sum", "max"})],
+        "hidden_layer_sizes": ["array-like"],
+        "numeric_features": ["array-like", None],
+    }
+    _of_model = "pooling, hidden_layer_sizes or linear_term"
+
+    def __init__(
+        self,
+        n_components=64,
+        *,
+        pooling="sqrtn",
+        hidden_layer_sizes=(),
+        numeric_features=None,
+        linear_term=False,
+        loss="auto",
+        solver="adagrad",
+        learning_rate_init=None,
+        learning_rate="constant",
+        weight_decay=0.0,
+        batch_size="auto",
+        max_iter=100,
+        tol=1e-4,
+        n_iter_no_change=5,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        scoring=None,
+        refit=False,
+        shuffle=True,
+        warm_start=False,
+        min_count=1,
+        padding_features=None,
+        frozen_features=None,
+        init="uniform",
+        random_state=None,
+        verbose=0,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_components,
+            linear_term=linear_term,
+            loss=loss,
+            solver=solver,
+            learning_rate_init=learning_rate_init,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            batch_size=batch_size,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            scoring=scoring,
+            refit=refit,
+            shuffle=shuffle,
+            warm_start=warm_start,
+            min_count=min_count,
+            padding_features=padding_features,
+            frozen_features=frozen_features,
+            init=init,
+            random_state=random_state,
+            verbose=verbose,
+            n_jobs=n_jobs,
+        )
+        self.pooling = pooling
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.numeric_features = numeric_features
+
+    def _resolve_model(self, loss):
+        sizes = np.asarray(self.hidden_layer_sizes)
+        if sizes.ndim > 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+            raise ValueError(
+                "hidden_layer_sizes must hold positive integers, one a hidden layer, got "
+                f"{self.hidden_layer_sizes!r}."
+            )
+        if self.linear_term and self.pooling == "max":
+            raise ValueError("linear_term=True needs pooling='sqrtn', 'mean' or 'sum'.")
+        if self.linear_term and loss.sampled:
+            raise ValueError("linear_term=True scores every class; a sampled loss does not.")
+        model = SampledBagModel if loss.sampled else BagModel
+        return model(self.pooling, sizes.ravel().tolist())

@@ -2,8 +2,8 @@
 
 A backend owns threads and work space: what `forward_and_group` returns is valid until the next
 batch. Indices must have passed the input scan. What a prediction needs (`scan`, `map_columns`,
-`scale`, `forward`, `linear`) gives the bits of the kernels: `get_backend` hands few rows to the
-array code, which has nothing to compile or load.
+`scale`, `forward`, `fm_forward`, `linear`) gives the bits of the kernels: `get_backend` hands few
+rows to the array code, which has nothing to compile or load.
 """
 
 import numpy as np
@@ -12,13 +12,14 @@ from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
 
 from ._blas import single_blas
 from ._blocks import Blocks
+from ._pairs import PairOperations
 from ._tokens import TokenOperations
 
 FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 STEP = 1 << 20  # stored values that array code turns into float64 at a time
 
 
-class Backend(Blocks, TokenOperations):
+class Backend(Blocks, PairOperations, TokenOperations):
     """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
 
     Attributes
@@ -195,19 +196,26 @@ class Backend(Blocks, TokenOperations):
         within = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return batch.indptr[batch.rows][source] + within, source
 
+    def _pool(self, batch, table, square=False):
+        """Return the sum of x E over each bag, or of its squares; not scaled."""
+        out = np.zeros((len(batch.rows), table.shape[1]), table.dtype)
+        self._add_weighted(batch, batch.rows, table, out, square)
+        return out
+
     def forward(self, batch, table):
         """Return the pooled rows of a batch, shape (b, width)."""
-        out = np.zeros((len(batch.rows), table.shape[1]), table.dtype)
-        self._add_weighted(batch, batch.rows, table, out)
+        out = self._pool(batch, table)
         out *= batch.scale[:, None]
         return out
 
     @staticmethod
-    def _add_weighted(X, rows, table, out):
-        """Add data[p] * table[indices[p]] over the values of row rows[i] of X to out[i]."""
+    def _add_weighted(X, rows, table, out, square=False):
+        """Add data[p] * table[indices[p]], or its square, over row rows[i] of X to out[i]."""
         for i, r in enumerate(rows):
             s, e = X.indptr[r], X.indptr[r + 1]
             x = X.data[s:e, None] * table[X.indices[s:e]]
+            if square:
+                x *= x
             whole = len(x) // 4 * 4  # kernels add up four at a time, then the rest one by one
             x[: whole // 4] = (x[:whole:4] + x[1:whole:4]) + (x[2:whole:4] + x[3:whole:4])
             x[whole // 4 : whole // 4 + len(x) - whole] = x[whole:].copy()

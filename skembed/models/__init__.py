@@ -1,6 +1,7 @@
 """Models: how pooled rows become raw predictions, and the way back; how rows begin; SVD."""
 
 from ._bag import BagModel
+from ._factorization import FactorizationModel
 from ._power import MOST_ITERATIONS, PowerSettings, columns
 from ._sampled import SampledBagModel
 from ._start import ArrayStart, ComponentsStart, NormalStart, UniformStart
@@ -11,6 +12,7 @@ __all__ = [
     "ArrayStart",
     "BagModel",
     "ComponentsStart",
+    "FactorizationModel",
     "Moments",
     "NormalStart",
     "PowerSettings",

@@ -60,6 +60,18 @@ class BagModel:
         coef = np.zeros((len(intercept), n_in), intercept.dtype)
         return {self.coef: coef, self.intercept: intercept.reshape(-1, 1).copy()}
 
+    def same_as(self, other):
+        """Tell whether parameters of this model are also parameters of another one."""
+        return vars(self) == vars(other)
+
+    @staticmethod
+    def width(params):
+        """Return the components of a vector."""
+        return params["table"].d_embedding
+
+    def fields_of_rows(self, index):
+        """Return None: features have no fields."""
+
     @staticmethod
     def decays(name):
         """Tell whether weight decay applies to a parameter: it spares intercepts."""

@@ -10,21 +10,26 @@ BLOCK = 65_536  # rows drawn at a time
 
 
 class UniformStart:
-    """Rows uniform in ±1 / d.
+    """Rows uniform in ± `limit`.
 
     Parameters
     ----------
     seed : int
         The fit's seed.
+    limit : float or None
+        None is 1 / d.
     """
 
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, limit=None):
+        self.seed, self.limit = seed, limit
+
+    def _limit(self, d):
+        return 1 / d if self.limit is None else self.limit
 
     def write(self, columns, table, lo, backend):
         """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
         out, d = table.values[lo : lo + len(columns)], table.d_embedding
-        backend.start_uniform(self.seed, columns, 1 / d, d, out)
+        backend.start_uniform(self.seed, columns, self._limit(d), d, out)
 
 
 class NormalStart(UniformStart):
@@ -38,7 +43,8 @@ class NormalStart(UniformStart):
             u = np.empty((len(part), d))
             backend.start_uniform(self.seed, part, 1.0, d, u)
             np.clip((u + 1) / 2, 2.0**-54, None, out=u)
-            table.values[lo + s : lo + s + len(part), :d] = ndtri(u) / (d * np.sqrt(3))
+            size = self._limit(d) / np.sqrt(3)
+            table.values[lo + s : lo + s + len(part), :d] = size * ndtri(u)
 
 
 class ArrayStart:
@@ -59,7 +65,7 @@ class ArrayStart:
 
 
 class ComponentsStart(ArrayStart):
-    """Rows of a matrix factor, as large as drawn ones: their root mean square is 1 / (√3 d).
+    """Rows of a matrix factor, as large as drawn ones: their root mean square is limit / √3.
 
     Orthonormal components come with a row length that falls with the number of columns, and first
     steps of a size that suits drawn rows would be too large or too small for them.
@@ -68,8 +74,11 @@ class ComponentsStart(ArrayStart):
     ----------
     array : ndarray of shape (n_features, d)
         The factor.
+    limit : float or None
+        That of the drawn rows; None is 1 / d.
     """
 
-    def __init__(self, array):
-        size = np.sqrt(np.mean(array**2)) * np.sqrt(3) * array.shape[1]
+    def __init__(self, array, limit=None):
+        limit = 1 / array.shape[1] if limit is None else limit
+        size = np.sqrt(3 * np.mean(array**2)) / limit
         super().__init__(array / size if size > 0 else array)

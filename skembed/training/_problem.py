@@ -6,7 +6,7 @@ import numpy as np
 
 from skembed.core import CSRBatch, SparseRows
 from skembed.losses import Loss
-from skembed.models import BagModel
+from skembed.models import BagModel, FactorizationModel
 from skembed.solvers import Solver
 
 from ._schedule import Schedule
@@ -18,7 +18,7 @@ class FitProblem:
 
     Attributes
     ----------
-    model, loss, solver : BagModel, Loss, Solver
+    model, loss, solver : BagModel or FactorizationModel, Loss, Solver
         The parts of the line.
     transforms : tuple of callable
         Functions of a dict of gradients, applied in order before the step.
@@ -32,7 +32,7 @@ class FitProblem:
         Whether each epoch draws a new order.
     """
 
-    model: BagModel
+    model: BagModel | FactorizationModel
     loss: Loss
     solver: Solver
     transforms: tuple
@@ -66,6 +66,8 @@ class TrainingRows:
         Columns that go round the pooling.
     noise : ndarray of shape (n_outputs,) or None
         For a sampled loss, the chance of each class or one before it to be drawn.
+    fields : ndarray of shape (n_table_rows,), int32, or None
+        Field of each table row, where there are fields.
     """
 
     indptr: np.ndarray
@@ -77,8 +79,10 @@ class TrainingRows:
     rows: np.ndarray
     numeric: SparseRows | None = None
     noise: np.ndarray | None = None
+    fields: np.ndarray | None = None
 
     def batch(self, rows):
         """Return the given rows as a batch."""
         numeric = None if self.numeric is None else self.numeric[rows]
-        return CSRBatch(self.indptr, self.indices, self.data, rows, self.scale[rows], numeric)
+        x = self.indptr, self.indices, self.data, rows, self.scale[rows]
+        return CSRBatch(*x, numeric, self.fields)

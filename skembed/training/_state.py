@@ -16,8 +16,10 @@ class FitState:
         The one seed of the fit.
     index : FeatureIndex
         Features and their table rows.
-    model : BagModel
+    model : BagModel or FactorizationModel
         What the parameters are the parameters of.
+    fields : ndarray of shape (n_rows,), int32, or None
+        Field of each table row, where there are fields.
     numeric : ndarray of int64
         Columns that go round the pooling.
     params : dict
@@ -45,6 +47,7 @@ class FitState:
         self.seed, self.index, self.params = seed, index, params
         self.slots = dict(solver.slots)
         self.model, self.numeric = problem.model, np.asarray(numeric, np.int64)
+        self.fields = self.model.fields_of_rows(index)
         self.solver_state = {
             name: solver.init_table_state(p)
             if isinstance(p, ParamTable)
@@ -92,7 +95,7 @@ class FitState:
             slots = self.solver_state["table"]
             solver.start_rows(table, slots, at, at + n, self.learning_rate, self.batch_size)
         table.n_trainable = index.n_trainable
-        self.index = index
+        self.index, self.fields = index, self.model.fields_of_rows(index)
 
     def shrink(self, index):
         """Go back to the index before the last growth: remove the rows that it inserted."""
@@ -103,7 +106,7 @@ class FitState:
             array.remove(new.n_rows - n_fixed, n_fixed)
             array.remove(index.n_trainable, n_free)
         table.n_trainable = index.n_trainable
-        self.index = index
+        self.index, self.fields = index, self.model.fields_of_rows(index)
 
     def restart(self, problem):
         """Begin the record, and the counts of features, of another fit."""

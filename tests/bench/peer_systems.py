@@ -219,6 +219,105 @@ class Torch(System):
         return float((raw.argmax(1).numpy() == self.test_y).mean())
 
 
+class Factorization(Skembed):
+    """The factorization machine, for one epoch."""
+
+    def model(self):
+        from skembed import FactorizationMachineClassifier
+
+        s = self.spec
+        return FactorizationMachineClassifier(
+            s["width"], solver=s["solver"], learning_rate_init=s["rate"], batch_size=s["batch"],
+            max_iter=1, early_stopping=False, random_state=0, n_jobs=s["threads"],
+        )  # fmt: skip
+
+
+class TorchFactorization(Torch):
+    """A factorization machine of two sparse embeddings, for rows of equal size."""
+
+    def model(self):
+        torch, n, rate = self.torch, int(self.task["n_columns"]), self.spec["rate"]
+        torch.manual_seed(0)
+        vectors = torch.nn.Embedding(n, self.spec["width"], sparse=True)
+        direct, intercept = (
+            torch.nn.Embedding(n, 1, sparse=True),
+            torch.nn.Parameter(torch.zeros(1)),
+        )
+        torch.nn.init.normal_(vectors.weight, 0, 0.05)
+        torch.nn.init.zeros_(direct.weight)
+        tables = [vectors.weight, direct.weight]
+        adam = torch.optim.SparseAdam(tables, lr=rate), torch.optim.Adam([intercept], lr=rate)
+
+        def raw(x):
+            v = vectors(x)
+            pairs = 0.5 * (v.sum(1) ** 2 - (v * v).sum(1)).sum(1)
+            return intercept + direct(x).sum((1, 2)) + pairs
+
+        return raw, None, adam
+
+    def loop(self, raw, head, optimizers, n_rows):
+        x, batch = self.rows["indices"].reshape(len(self.y), -1), self.spec["batch"]
+        loss = self.torch.nn.BCEWithLogitsLoss()
+        for s in range(0, n_rows, batch):
+            e = min(s + batch, n_rows)
+            value = loss(raw(x[s:e]), self.labels[s:e])
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            value.backward()
+            for optimizer in optimizers:
+                optimizer.step()
+
+    def score(self, trained):
+        x = self.rows["test_indices"].reshape(len(self.test_y), -1)
+        with self.torch.no_grad():
+            return log_loss(self.test_y, trained[0](x).sigmoid().double().numpy())
+
+
+class LightFM(System):
+    """Row r as the meeting of user r and item r, who share its fields: pairs across the halves."""
+
+    def prepare(self):
+        import scipy.sparse as sp
+        from lightfm import LightFM as Model
+
+        rows = sp.vstack(tasks.matrices(self.task), format="csr")
+        n_fields = int(np.diff(rows.indptr).max())
+        half, self.model = n_fields // 2, Model
+        x = rows.indices.reshape(-1, n_fields)
+        self.features = {}
+        for name, part in (("user_features", x[:, :half]), ("item_features", x[:, half:])):
+            starts = np.arange(len(x) + 1) * part.shape[1]
+            ones = np.ones(part.size, np.float32)
+            self.features[name] = sp.csr_matrix((ones, part.ravel(), starts), rows.shape)
+        self.n = len(x)
+
+    def fit(self, n_rows):
+        """Return a model trained on the first rows."""
+        import scipy.sparse as sp
+
+        s, at = self.spec, np.arange(n_rows, dtype=np.int32)
+        model = self.model(
+            no_components=s["width"], loss="logistic", learning_schedule="adagrad",
+            learning_rate=s["rate"], random_state=0,
+        )  # fmt: skip
+        sign = np.where(self.y[:n_rows] == 1, 1, -1).astype(np.float32)
+        clicks = sp.coo_matrix((sign, (at, at)), shape=(self.n, self.n))
+        start = time.perf_counter()
+        model.fit(clicks, epochs=1, num_threads=s["threads"], **self.features)
+        return {"train_s": time.perf_counter() - start}, model
+
+    def warm(self):
+        self.fit(min(WARM_ROWS, len(self.y)))
+
+    def train(self):
+        return self.fit(len(self.y))
+
+    def score(self, trained):
+        at = np.arange(len(self.y), self.n, dtype=np.int32)
+        raw = trained.predict(at, at, num_threads=1, **self.features)
+        return log_loss(self.test_y, 1 / (1 + np.exp(-raw)))
+
+
 class FastText(System):
     """fastText on a file of tokens; "train_s" follows from the words a second that it prints."""
 
@@ -339,8 +438,12 @@ class Limit(System):
 
 
 KINDS = {
-    cls.__name__: cls for cls in (Skembed, Torch, FastText, Linear, VowpalWabbit, Predict, Limit)
-}
+    cls.__name__: cls
+    for cls in (
+        Skembed, Torch, Factorization, TorchFactorization, LightFM, FastText, Linear,
+        VowpalWabbit, Predict, Limit,
+    )
+}  # fmt: skip
 
 
 def main():

@@ -1,6 +1,6 @@
 """skembed beside other libraries: seconds, scores, memory, and ratios.
 
-Run as ``python tests/bench/peers.py [--group text classes clicks predict] [--only SUBSTRING] ...``.
+Run as ``python tests/bench/peers.py [--group text classes clicks pairs predict] [--only NAME]``.
 Every system runs in a process of its own, which stays for all rounds and trains from fresh
 parameters in each; the systems take turns, and medians over the rounds are printed. "epoch" is the
 training alone, "call" what a user calls, with all that it reads and looks up. "x epoch" and "x
@@ -56,7 +56,7 @@ class Group:
 
 
 ADAGRAD, ADAM, SAMPLED = "skembed Adagrad", "skembed LazyAdam", "skembed negative sampling"
-SOFTMAX = "skembed softmax"
+SOFTMAX, MACHINE = "skembed softmax", "skembed Adagrad"
 ONE, TWO = {"solver": "adagrad"}, {"solver": "lazy_adam"}
 SMALL_TEXT = dict(n_train=4000, n_test=400, n_columns=20_000, n_words=400)
 SMALL_CLICKS = dict(n_train=10_000, n_test=1000, n_columns=40_000)
@@ -114,6 +114,23 @@ GROUPS = {
         ),
         widths=(16,),
         batch=256,
+        score="log-loss",
+    ),
+    "pairs": Group(
+        {
+            "planted pairs": (
+                tasks.pairs,
+                {},
+                dict(n_train=10_000, n_test=1000, n_columns=40_000),
+            ),
+        },
+        (
+            Entry(MACHINE, "Factorization", (0.1, 0.15, 0.2), MACHINE, ONE),
+            Entry("torch SparseAdam", "TorchFactorization", (0.003,), MACHINE),
+            Entry("LightFM", "LightFM", (0.05,), MACHINE),
+        ),
+        widths=(8,),
+        threads=(2,),
         score="log-loss",
     ),
     "predict": Group(

@@ -82,6 +82,28 @@ def weighted(n_rows=200_000, n_columns=200_000, n_values=14_500_000, n_topics=15
     }  # fmt: skip
 
 
+def pairs(n_train=500_000, n_test=50_000, n_columns=2_000_000, rank=4, seed=2):
+    """Make rows of 26 Zipf fields and 13 fields of 32 buckets, and clicks of a planted machine.
+
+    The log odds are those of a factorization machine of the given rank.
+    """
+    rng, n = np.random.default_rng(seed), n_train + n_test
+    sizes = np.geomspace(4, 480_000, 26)
+    sizes = np.maximum(4, (sizes * n_columns / sizes.sum()).astype(int)).tolist() + 13 * [32]
+    first = np.append(0, np.cumsum(sizes))
+    columns = np.empty((n, 39), np.int64)
+    for f, size in enumerate(sizes):
+        exponent = 1.1 if f < 26 else 0.5
+        columns[:, f] = first[f] + rng.permutation(size)[_zipf(rng, size, exponent, n)]
+    raw = rng.normal(0, 0.15, first[-1])[columns].sum(axis=1)
+    for _ in range(rank):
+        v = rng.normal(0, 0.11, first[-1])[columns]
+        raw += 0.5 * (v.sum(axis=1) ** 2 - (v**2).sum(axis=1))
+    y = (rng.random(n) < 1 / (1 + np.exp(1.2 - raw + raw.mean()))).astype(int)
+    row = np.repeat(np.arange(n), 39)
+    return _parts(row, columns.ravel(), y, n_train, int(first[-1]))
+
+
 def _parts(row, column, y, n_train, n_columns):
     """Cut rows, given as pairs in the order of rows, into those of training and test."""
     indptr = np.append(0, np.cumsum(np.bincount(row, minlength=len(y))))

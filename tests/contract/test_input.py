@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
 
 from corruptions import calls
-from fitted import ESTIMATORS, buffers, learned, predictions, small_data
+from fitted import BAGS, ESTIMATORS, FACTORIZATIONS, buffers, learned, predictions, small_data
 from skembed import EmbeddingBagClassifier
 from skembed.estimators._validation import check_csr
 
@@ -212,20 +212,23 @@ def test_other_dtypes_become_float64(dtype):
 def test_work_dtype_follows_x(cls, dtype):
     X, y = small_data(dtype=dtype)
     fit = cls(**QUICK).fit(X, y)
-    for name in ("embedding_", "active_embedding_", "coef_", "intercept_"):
+    linear = "coef_" if cls in BAGS else "linear_"
+    for name in ("embedding_", "active_embedding_", linear, "intercept_"):
         assert getattr(fit, name).dtype == dtype, name
     results = [(k, v) for k, v in predictions(fit, X) if v.dtype.kind == "f"]
     assert all(value.dtype == dtype for _, value in results)
 
 
 # ---------------------------------------------------------------- little or nothing
-@every_estimator
-@pytest.mark.parametrize("pooling", ["sum", "mean", "sqrtn"])
-def test_empty_rows_pool_to_zero(cls, pooling):
+@pytest.mark.parametrize("cls, options", [
+    *((cls, dict(pooling=pooling)) for cls in BAGS for pooling in ("sum", "mean", "sqrtn")),
+    *((cls, dict(normalize_rows=n)) for cls in FACTORIZATIONS for n in (True, False)),
+], ids=str)  # fmt: skip
+def test_empty_rows_pool_to_zero(cls, options):
     X, y = small_data()
     D = X.toarray()
     D[[0, 30, 59]] = 0
-    fit = cls(pooling=pooling, **QUICK).fit(sp.csr_array(D), y)
+    fit = cls(**options, **QUICK).fit(sp.csr_array(D), y)
     pooled = fit.transform(sp.csr_array(D))
     assert np.isfinite(pooled).all()
     assert not pooled[[0, 30, 59]].any()

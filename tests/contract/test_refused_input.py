@@ -48,7 +48,7 @@ def test_broken_csr_never_ends_the_process():
     )
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
-    assert len(lines) == len(CORRUPTIONS) * (4 + 8 + 6)
+    assert len(lines) == len(CORRUPTIONS) * (4 + 8 + 6 + 8 + 6)
     assert all("X has an invalid CSR structure: " in line for line in lines)
 
 

@@ -17,6 +17,8 @@ from skembed import (
     EmbeddingBag,
     EmbeddingBagClassifier,
     EmbeddingBagRegressor,
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
     FeatureHasher,
     HashingVectorizer,
     TruncatedSVD,
@@ -24,7 +26,14 @@ from skembed import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-DEFAULTS = [EmbeddingBag(), EmbeddingBagClassifier(), EmbeddingBagRegressor(), TruncatedSVD()]
+DEFAULTS = [
+    EmbeddingBag(),
+    EmbeddingBagClassifier(),
+    EmbeddingBagRegressor(),
+    FactorizationMachineClassifier(),
+    FactorizationMachineRegressor(),
+    TruncatedSVD(),
+]
 VARIANTS = [
     EmbeddingBagClassifier(solver="lazy_adam"),
     EmbeddingBagClassifier(solver="rowwise_adagrad"),
@@ -32,6 +41,9 @@ VARIANTS = [
     EmbeddingBagClassifier(pooling="mean"),
     EmbeddingBagClassifier(pooling="sum"),
     EmbeddingBagClassifier(n_jobs=2),
+    FactorizationMachineClassifier(interaction="ffm"),
+    FactorizationMachineRegressor(interaction="ffm"),
+    FactorizationMachineRegressor(normalize_rows=False),
     TruncatedSVD(1, algorithm="arpack"),
     TruncatedSVD(n_iter="auto", tol="auto", n_jobs=2),
 ]

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from fitted import ESTIMATORS, learned, predictions, small_data
+from fitted import ESTIMATORS, as_given, known_classes, learned, predictions, small_data
 from skembed import EmbeddingBagClassifier, EmbeddingBagRegressor
 from skembed.solvers import SGD, SOLVERS
 
@@ -64,7 +64,8 @@ def test_whole_weights_repeat_rows(cls, solver):
     weighted = cls(**options).fit(X, y, w.astype(float))
     at = np.repeat(np.arange(60), w)
     repeated = cls(**options).fit(X[at], y[at])
-    for name in ("embedding_", "coef_", "intercept_", "loss_curve_"):
+    linear = "coef_" if hasattr(weighted, "coef_") else "linear_"
+    for name in ("embedding_", linear, "intercept_", "loss_curve_"):
         a, b = getattr(weighted, name), getattr(repeated, name)
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9, err_msg=name)
 
@@ -97,13 +98,9 @@ def test_no_weight_at_all(cls):
     with pytest.raises(ValueError, match=match):
         fit.fit(X, y, zero)
     with pytest.raises(ValueError, match=match):
-        cls(**QUICK).partial_fit(X, y, sample_weight=zero, **_classes(cls))
+        cls(**QUICK).partial_fit(X, y, sample_weight=zero, **known_classes(cls))
     fit.partial_fit(X, y, sample_weight=zero)
     assert learned(fit) == before
-
-
-def _classes(cls):
-    return {"classes": [0, 1]} if cls is EmbeddingBagClassifier else {}
 
 
 BAD_WEIGHTS = {
@@ -146,7 +143,7 @@ WORDS = r"Training diverged at epoch \d+, batch \d+: .*learning_rate_init.*clip_
 
 
 def diverging(cls, rate, solver="sgd", **options):
-    settings = dict(solver=solver, learning_rate_init=rate, pooling="sum", **options)
+    settings = dict(solver=solver, learning_rate_init=rate, **as_given(cls), **options)
     return cls(**QUICK | settings | dict(max_iter=100))
 
 
@@ -158,7 +155,7 @@ def test_large_rates_end_in_advice_or_in_numbers(rate, dtype, solver):
     for cls in ESTIMATORS:
         fit = cls(**QUICK).fit(X, y)
         before = learned(fit)
-        fit.set_params(solver=solver, learning_rate_init=rate, pooling="sum", max_iter=100)
+        fit.set_params(solver=solver, learning_rate_init=rate, max_iter=100, **as_given(cls))
         try:
             fit.fit(X, y)
         except ValueError as error:
@@ -174,11 +171,10 @@ def test_divergence_names_place_and_cure_and_keeps_the_earlier_fit(cls):
     X, y = small_data()
     fit = cls(**QUICK).fit(X, y)
     before, values = learned(fit), predictions(fit, X)
-    fit.set_params(solver="sgd", learning_rate_init=1e300, pooling="sum")
+    fit.set_params(solver="sgd", learning_rate_init=1e300, **as_given(cls))
     with pytest.raises(ValueError, match=WORDS):
         fit.fit(X, y)
     assert learned(fit) == before
-    fit.set_params(pooling="sqrtn")
     for (name, value), (_, old) in zip(predictions(fit, X), values, strict=True):
         assert np.array_equal(value, old), name
     unfitted = diverging(cls, 1e300)
@@ -201,7 +197,7 @@ def test_diverging_partial_fit_keeps_the_earlier_state(cls):
     X, y = small_data()
     D = X.toarray()
     D[:, 5] = 0
-    fit = cls(**QUICK | dict(pooling="sum")).fit(sp.csr_array(D), y)
+    fit = cls(**QUICK | as_given(cls)).fit(sp.csr_array(D), y)
     before = learned(fit)
     with pytest.raises(ValueError, match=r"diverged at epoch \d+, batch 1"):
         fit.partial_fit(X * 1e200, y)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 
-from fitted import ESTIMATORS, learned, predictions, small_data
+from fitted import ESTIMATORS, as_given, known_classes, learned, predictions, small_data
 from skembed import EmbeddingBag, EmbeddingBagClassifier, EmbeddingBagRegressor
 from skembed.solvers import SGD, SOLVERS
 
@@ -22,7 +22,7 @@ NARROW = WIDE[:, :12]
 
 
 def first_call(cls, X=NARROW, **options):
-    known = {"classes": [0, 1]} if cls is EmbeddingBagClassifier else {}
+    known = known_classes(cls)
     return cls(**QUICK | options).partial_fit(X, Y, **known)
 
 
@@ -74,7 +74,7 @@ def test_a_new_column_begins_as_it_would_have_from_the_start():
 def test_grow_with_the_same_columns_changes_nothing_else(cls):
     plain, grown = first_call(cls).partial_fit(NARROW, Y), first_call(cls)
     assert learned(grown.partial_fit(NARROW, Y, grow=True)) == learned(plain)
-    known = {"classes": [0, 1]} if cls is EmbeddingBagClassifier else {}
+    known = known_classes(cls)
     at_once = cls(**QUICK).partial_fit(NARROW, Y, grow=True, **known)
     assert learned(at_once) == learned(first_call(cls))
 
@@ -218,13 +218,13 @@ def broken(X, row):
 @every_estimator
 @pytest.mark.parametrize("grow", [False, True])
 def test_a_first_batch_that_diverges_is_as_if_it_had_not_been(cls, grow):
-    fit = first_call(cls, pooling="sum", frozen_features=[3])
+    fit = first_call(cls, frozen_features=[3], **as_given(cls))
     before = learned(fit)
     bad = broken(WIDE if grow else NARROW, 5)
     with pytest.raises(ValueError, match="batch 1"):
         fit.partial_fit(bad, Y, grow=grow)
     assert learned(fit) == before
-    other = first_call(cls, pooling="sum", frozen_features=[3])
+    other = first_call(cls, frozen_features=[3], **as_given(cls))
     for est in (fit, other):
         est.partial_fit(WIDE, Y, grow=True)
     assert learned(fit) == learned(other)
@@ -234,15 +234,15 @@ def test_a_first_batch_that_diverges_is_as_if_it_had_not_been(cls, grow):
 @pytest.mark.parametrize("grow", [False, True])
 def test_batches_before_one_that_diverges_are_kept(cls, grow):
     X = WIDE if grow else NARROW
-    fit = first_call(cls, pooling="sum")
-    part = first_call(cls, pooling="sum").partial_fit(X[:32], Y[:32], grow=grow)
+    fit = first_call(cls, **as_given(cls))
+    part = first_call(cls, **as_given(cls)).partial_fit(X[:32], Y[:32], grow=grow)
     with pytest.raises(ValueError, match="batch 3"):
         fit.partial_fit(broken(X, 40), Y, grow=grow)
     assert fit._state.step == part._state.step == 7
     assert fit.n_features_in_ == X.shape[1] == len(fit.feature_counts_)
     columns = part.active_features_
     assert np.array_equal(fit.embedding_[columns], part.embedding_[columns])
-    assert np.array_equal(fit.coef_, part.coef_)
+    assert np.array_equal(fit.embedding_, part.embedding_)
     fit.partial_fit(X, Y)
     part.partial_fit(X, Y)
     assert np.array_equal(fit.embedding_[columns], part.embedding_[columns])
@@ -250,8 +250,8 @@ def test_batches_before_one_that_diverges_are_kept(cls, grow):
 
 @every_estimator
 def test_batches_of_a_first_call_are_kept(cls):
-    known = {"classes": [0, 1]} if cls is EmbeddingBagClassifier else {}
-    fit = cls(pooling="sum", **QUICK)
+    known = known_classes(cls)
+    fit = cls(**as_given(cls), **QUICK)
     with pytest.raises(ValueError, match="batch 3"):
         fit.partial_fit(broken(NARROW, 40), Y, **known)
     assert fit.__sklearn_is_fitted__()

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import skembed
-from fitted import ESTIMATORS, learned, small_data, split_of
+from fitted import BAGS, learned, small_data, split_of
 from skembed import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -28,7 +28,7 @@ from skembed import (
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 QUICK = dict(n_components=3, max_iter=3, batch_size=16, random_state=0)
 NUMERIC = [2, 7]
-every_estimator = pytest.mark.parametrize("cls", ESTIMATORS)
+every_estimator = pytest.mark.parametrize("cls", BAGS)
 
 
 def pooled_by_hand(D, embedding, pooling, without=()):

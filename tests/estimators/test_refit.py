@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import RegressorMixin
 
-from fitted import ESTIMATORS, learned, small_data
+from fitted import ESTIMATORS, known_classes, learned, small_data
 from skembed import EmbeddingBagClassifier, EmbeddingBagRegressor
 from skembed.solvers import SGD, SOLVERS
 from skembed.training import Schedule
@@ -35,8 +36,8 @@ def model_of(fit):
 def test_refit_equals_a_fit_of_so_many_epochs(cls, solver):
     X, y = noisy_data(noise=3.0)
     weight = np.random.default_rng(1).integers(0, 3, 250).astype(float)
-    rate = 5.0 if solver == "sgd" and cls is not EmbeddingBagRegressor else 0.3
-    options = QUICK | dict(solver=solver, learning_rate_init=rate)
+    rate = 5.0 if solver == "sgd" and not issubclass(cls, RegressorMixin) else 0.3
+    options = QUICK | dict(solver=solver, learning_rate_init=rate, max_iter=40)
     search = cls(early_stopping=True, **options).fit(X, y, weight)
     again = cls(early_stopping=True, refit=True, **options).fit(X, y, weight)
     for name in ("validation_scores_", "loss_curve_", "best_n_iter_", "n_iter_"):
@@ -180,7 +181,7 @@ def test_linear_rate_is_refused_by_partial_fit(cls):
         fit.set_params(learning_rate="linear").partial_fit(X, y)
     assert learned(fit) == before
     new = cls(learning_rate="linear", **QUICK)
-    known = {"classes": [0, 1]} if cls is EmbeddingBagClassifier else {}
+    known = known_classes(cls)
     with pytest.raises(ValueError, match="learning_rate='linear' falls to zero"):
         new.partial_fit(X, y, **known)
     assert not hasattr(new, "n_features_in_")

@@ -7,12 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from skembed.core import Groups, PendingRowGradient
+from skembed.core import Groups, PendingPairGradient, PendingRowGradient
 
-from . import _bag, _catch_up, _group, _rows
+from . import _bag, _catch_up, _group, _listed, _rows
 from ._grams import TextKernels
 from ._linear import HeadKernels
 from ._matrix import CHUNK
+from ._pairs import PairKernels
 
 NO_BORDERS = np.empty(0, np.int64)
 VALUES_A_ROW = 2  # stored values for each touched row of a usual batch
@@ -46,7 +47,7 @@ class LateGroups:
         return getattr(groups, name)
 
 
-class CPUBackend(HeadKernels, TextKernels):
+class CPUBackend(PairKernels, HeadKernels, TextKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters
@@ -137,19 +138,27 @@ class CPUBackend(HeadKernels, TextKernels):
         return borders, parts, (digit, passes)
 
     def forward_and_group(self, batch, table, n_trainable):
-        """Return the pooled rows and the `Groups` of the same batch, without frozen rows.
+        """Return the pooled rows and the `Groups` of the same batch, without frozen rows."""
+        owners = self._owners(batch, table, n_trainable)
+        jobs = len(owners[1])
+        out, bags = self._bags(batch, table, jobs)
+        return out, self._pool_and_group(batch, owners, _bag.bag_forward, [bags] * jobs)
+
+    def _pool_and_group(self, batch, owners, kernel, bags):
+        """Return the `Groups` of a batch; kernel(*bags[t]) pools it, or a part of it, on thread t.
 
         Other threads sort while the caller goes on; the first look at the groups waits for them.
         """
-        borders, parts, digits = self._owners(batch, table, n_trainable)
-        out, bags = self._bags(batch, table, len(parts))
+        borders, parts, digits = owners
         if len(parts) == 1:
-            self._deal_and_pool(batch, borders, parts[0], digits, 0, bags)
-            return out, self._listed([self._sort(0, 1, *digits)])
-        shares = [(batch, borders, part, digits, t, bags) for t, part in enumerate(parts)]
+            self._deal_and_pool(batch, borders, parts[0], digits, 0, kernel, bags[0])
+            return self._listed([self._sort(0, 1, *digits)])
+        shares = [
+            (batch, borders, part, digits, t, kernel, bags[t]) for t, part in enumerate(parts)
+        ]
         self.team.run(self._deal_and_pool, shares)
         self.team.start(self._sort, [(o, len(parts), *digits) for o in range(len(parts))])
-        return out, LateGroups(lambda: self._listed(self.team.finish()))
+        return LateGroups(lambda: self._listed(self.team.finish()))
 
     def group(self, batch, table, n_trainable):
         """Return the `Groups` of a batch, without frozen rows."""
@@ -163,9 +172,9 @@ class CPUBackend(HeadKernels, TextKernels):
         x = batch.indptr, batch.indices, batch.data, batch.rows
         _group.deal(*x, *part, borders, digits[0], t, self.ends, *self.dealt)
 
-    def _deal_and_pool(self, batch, borders, part, digits, t, bags):
+    def _deal_and_pool(self, batch, borders, part, digits, t, kernel, bags):
         self._deal(batch, borders, part, digits, t)
-        _bag.bag_forward(*bags)  # who is done dealing pools more of the batch
+        kernel(*bags)  # who is done dealing pools more of the batch
 
     def _sort(self, o, jobs, digit, passes):
         size, places, (keys, coef, *_) = 1 << digit, self.places[o], self.sorted
@@ -207,11 +216,18 @@ class CPUBackend(HeadKernels, TextKernels):
         out = np.empty((m, d_pooled.shape[1]), d_pooled.dtype)
         x, todo = (groups.starts, groups.keys, groups.coef, d_pooled), self._todo()
         if winners is None:
-            kernel, x = _rows.sum_groups, (*x, todo, out)
+            kernel, x = _rows.sum_groups, (groups.ids, *x, None, todo, out, out)
         else:
             kernel, x = _bag.sum_winners, (*x, winners, groups.ids, todo, out)
         self.team.run(kernel, [x] * self._threads(len(groups.keys)))
         return out
+
+    def _occurrences_of(self, grad):
+        """Return what kernels take to sum the rows of a gradient that is not summed yet."""
+        g, pairs = grad.groups, None
+        if isinstance(grad, PendingPairGradient):
+            pairs = self._pairs_of(grad)
+        return g.ids, g.starts, g.keys, g.coef, grad.d_pooled, pairs
 
     def update_rows(self, name, grad, arrays, args):
         """Step the listed rows of `arrays` (the table, then the solver's slots) in place."""
@@ -226,11 +242,11 @@ class CPUBackend(HeadKernels, TextKernels):
             shares = [(*x, lo, hi, *arrays, *args) for lo, hi in self._parts(m, jobs)]
             self.team.run(by_rows, shares)
             return
-        g, (_, width), dtype = grad.groups, grad.d_pooled.shape, grad.d_pooled.dtype
-        x = g.ids, g.starts, g.keys, g.coef, grad.d_pooled, self._todo()
+        (_, width), dtype, x = grad.shape, grad.d_pooled.dtype, self._occurrences_of(grad)
+        x = *x, self._todo()
         blocks = [
             self._rows_of(("block", t), _rows.BLOCK, width, dtype)
-            for t in range(self._threads(len(g.keys)))
+            for t in range(self._threads(len(grad.groups.keys)))
         ]
         self.team.run(by_bag, [(*x, block, *arrays, *args) for block in blocks])
 
@@ -256,7 +272,7 @@ class CPUBackend(HeadKernels, TextKernels):
 
     def count_updates(self, n_updates, ids):
         """Add one to n_updates[ids]."""
-        _rows.count_rows(ids, 0, len(ids), n_updates)  # less work than waking a thread
+        _listed.count_rows(ids, 0, len(ids), n_updates)  # less work than waking a thread
 
     # ---------------------------------------------------------------- rows that missed steps
     def catch_up_decay(self, ids, table, last, now, decay):
@@ -274,4 +290,4 @@ class CPUBackend(HeadKernels, TextKernels):
 
     def limit_norm(self, ids, table, bound):
         """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
-        self._over_rows(_rows.limit_rows, ids, table, float(bound))
+        self._over_rows(_listed.limit_rows, ids, table, float(bound))

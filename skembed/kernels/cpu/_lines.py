@@ -93,7 +93,7 @@ def _times(builder, x, line):
     return builder.fmul(spread, line)
 
 
-def _make_sum(n, accumulate):
+def _make_sum(n, accumulate, square=False):
     def body(context, builder, sig, args):
         out, i, rows, k = args[0], args[1], args[2], args[3 + 2 * n]
         js, xs = args[3 : 3 + n], args[3 + n : 3 + 2 * n]
@@ -101,6 +101,8 @@ def _make_sum(n, accumulate):
             _times(builder, x, _load(context, builder, sig.args[2], rows, j, k))
             for j, x in zip(js, xs, strict=True)
         ]
+        if square:
+            parts = [builder.fmul(part, part) for part in parts]
         while len(parts) > 1:
             parts = [builder.fadd(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
         target = _pointer(context, builder, sig.args[0], out, i, k)
@@ -172,3 +174,15 @@ def add1(typingctx, out, i, rows, j, x, k):
 def add4(typingctx, out, i, rows, j0, j1, j2, j3, x0, x1, x2, x3, k):
     """out[i] += (x0 rows[j0] + x1 rows[j1]) + (x2 rows[j2] + x3 rows[j3]), line at k"""
     return types.void(out, i, rows, j0, j1, j2, j3, x0, x1, x2, x3, k), _make_sum(4, True)
+
+
+@intrinsic
+def square1(typingctx, out, i, rows, j, x, k):
+    """out[i, k:k + line] += (x * rows[j, k:k + line])**2"""
+    return types.void(out, i, rows, j, x, k), _make_sum(1, True, square=True)
+
+
+@intrinsic
+def square4(typingctx, out, i, rows, j0, j1, j2, j3, x0, x1, x2, x3, k):
+    """`add4` of the squares of each x * row."""
+    return types.void(out, i, rows, j0, j1, j2, j3, x0, x1, x2, x3, k), _make_sum(4, True, True)

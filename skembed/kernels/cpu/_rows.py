@@ -6,8 +6,11 @@ A solver step has two forms with equal bits:
 *_bag    sums a block of rows itself and steps it at once, so that the summed gradients never
          leave the first-level cache; threads share the rows by taking some from `todo` at a time.
 
-``values[u - first]`` is the gradient of row ``ids[u]``. `keep` multiplies the row before the step:
-1 - rate * weight_decay. Numbers come as float64 and are used in the dtype of the table.
+`pairs` is None for a bag. For a factorization machine it is (own, fields, F, K, d), see
+`PendingPairGradient`, and `d_pooled` has F rows for each row of the batch; numba compiles another
+kernel for that. ``values[u - first]`` is the gradient of row ``ids[u]``. `keep` multiplies the row
+before the step: 1 - rate * weight_decay. Numbers come as float64 and are used in the dtype of the
+table.
 """
 
 import numpy as np
@@ -24,7 +27,7 @@ LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(inline="always", **OPTIONS)
-def sum_rows(starts, keys, coef, d_pooled, first, lo, hi, values):
+def sum_bags(starts, keys, coef, d_pooled, first, lo, hi, values):
     """Write values[u - first] = sum of coef * d_pooled[source] over touched row u, lo <= u < hi."""
     width, line = values.shape[1], 64 // values.itemsize
     for u in range(lo, hi):
@@ -47,13 +50,68 @@ def sum_rows(starts, keys, coef, d_pooled, first, lo, hi, values):
             p += 1
 
 
+@njit(inline="always", **OPTIONS)
+def sum_pairs(ids, starts, keys, coef, d_pooled, pairs, first, lo, hi, table, values):
+    """Do the same with the rows of d_pooled that are for the field of row u, and leave own pairs.
+
+    Those are the sum of coef^2 * own times the vectors of the row that are for its own field.
+    """
+    own, fields, n_fields, n_outputs, d = pairs
+    width, line, last = values.shape[1], 64 // values.itemsize, ids.shape[0] - 1
+    n, left = U(n_fields), np.empty(n_outputs, values.dtype)
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+        j, o, p, e = U(ids[u]), U(u - first), starts[u], starts[u + 1]
+        i0, x0 = U(keys[p]) & LOW, coef[p]
+        f = U(fields[j]) if n_fields > 1 else U(0)
+        for k in range(0, width, line):
+            set1(values, o, d_pooled, i0 * n + f, x0, k)
+        for c in range(n_outputs):
+            left[c] = x0 * x0 * own[i0, c]
+        p += 1
+        while p + 4 <= e:
+            x0, x1, x2, x3 = coef[p], coef[p + 1], coef[p + 2], coef[p + 3]
+            i0, i1 = U(keys[p]) & LOW, U(keys[p + 1]) & LOW
+            i2, i3 = U(keys[p + 2]) & LOW, U(keys[p + 3]) & LOW
+            j0, j1, j2, j3 = i0 * n + f, i1 * n + f, i2 * n + f, i3 * n + f
+            for k in range(0, width, line):
+                add4(values, o, d_pooled, j0, j1, j2, j3, x0, x1, x2, x3, k)
+            for c in range(n_outputs):
+                a, b = x0 * x0 * own[i0, c], x1 * x1 * own[i1, c]
+                left[c] += (a + b) + (x2 * x2 * own[i2, c] + x3 * x3 * own[i3, c])
+            p += 4
+        while p < e:
+            i0, x0 = U(keys[p]) & LOW, coef[p]
+            for k in range(0, width, line):
+                add1(values, o, d_pooled, i0 * n + f, x0, k)
+            for c in range(n_outputs):
+                left[c] += x0 * x0 * own[i0, c]
+            p += 1
+        for c in range(n_outputs):
+            a, q = left[c], (f * U(n_outputs) + U(c)) * U(d)
+            for k in range(d):
+                values[o, q + U(k)] -= a * table[j, q + U(k)]
+
+
+@njit(inline="always", **OPTIONS)
+def sum_rows(ids, starts, keys, coef, d_pooled, pairs, first, lo, hi, table, values):
+    """Write values[u - first] = the gradient of touched row u, lo <= u < hi."""
+    if pairs is None:
+        sum_bags(starts, keys, coef, d_pooled, first, lo, hi, values)
+    else:
+        sum_pairs(ids, starts, keys, coef, d_pooled, pairs, first, lo, hi, table, values)
+
+
 @njit(**OPTIONS)
-def sum_groups(starts, keys, coef, d_pooled, todo, values):
-    """Write values[u] = the sum over touched row u, as long as `todo` has rows left."""
+def sum_groups(ids, starts, keys, coef, d_pooled, pairs, todo, table, values):
+    """Write values[u] = the gradient of touched row u, as long as `todo` has rows left."""
     m = values.shape[0]
     lo = take(todo, CLAIM)
     while lo < m:
-        sum_rows(starts, keys, coef, d_pooled, 0, lo, min(lo + CLAIM, m), values)
+        hi = min(lo + CLAIM, m)
+        sum_rows(ids, starts, keys, coef, d_pooled, pairs, 0, lo, hi, table, values)
         lo = take(todo, CLAIM)
 
 
@@ -73,13 +131,13 @@ def sgd_rows(ids, values, first, lo, hi, table, keep, lr):
 
 
 @njit(**OPTIONS)
-def sgd_bag(ids, starts, keys, coef, d_pooled, todo, block, table, keep, lr):
+def sgd_bag(ids, starts, keys, coef, d_pooled, pairs, todo, block, table, keep, lr):
     """Sum and step, block by block."""
     lo = take(todo, CLAIM)
     while lo < ids.shape[0]:
         for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
             e = min(s + BLOCK, ids.shape[0])
-            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sum_rows(ids, starts, keys, coef, d_pooled, pairs, s, s, e, table, block)
             sgd_rows(ids, block, s, s, e, table, keep, lr)
         lo = take(todo, CLAIM)
 
@@ -106,13 +164,15 @@ def adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, eps):
 
 
 @njit(**OPTIONS)
-def adagrad_bag(ids, starts, keys, coef, d_pooled, todo, block, table, sum_sq, keep, lr, eps):
+def adagrad_bag(
+    ids, starts, keys, coef, d_pooled, pairs, todo, block, table, sum_sq, keep, lr, eps
+):
     """Sum and step, block by block."""
     lo = take(todo, CLAIM)
     while lo < ids.shape[0]:
         for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
             e = min(s + BLOCK, ids.shape[0])
-            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sum_rows(ids, starts, keys, coef, d_pooled, pairs, s, s, e, table, block)
             adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps)
         lo = take(todo, CLAIM)
 
@@ -147,14 +207,14 @@ def rowwise_adagrad_rows(ids, values, first, lo, hi, table, sum_sq, keep, lr, ep
 
 @njit(**OPTIONS)
 def rowwise_adagrad_bag(
-    ids, starts, keys, coef, d_pooled, todo, block, table, sum_sq, keep, lr, eps, share
+    ids, starts, keys, coef, d_pooled, pairs, todo, block, table, sum_sq, keep, lr, eps, share
 ):
     """Sum and step, block by block."""
     lo = take(todo, CLAIM)
     while lo < ids.shape[0]:
         for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
             e = min(s + BLOCK, ids.shape[0])
-            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sum_rows(ids, starts, keys, coef, d_pooled, pairs, s, s, e, table, block)
             rowwise_adagrad_rows(ids, block, s, s, e, table, sum_sq, keep, lr, eps, share)
         lo = take(todo, CLAIM)
 
@@ -195,7 +255,7 @@ def lazy_adam_rows(
 
 @njit(**OPTIONS)
 def lazy_adam_bag(
-    ids, starts, keys, coef, d_pooled, todo, block,
+    ids, starts, keys, coef, d_pooled, pairs, todo, block,
     table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps,
 ):  # fmt: skip
     """Sum and step, block by block."""
@@ -203,7 +263,7 @@ def lazy_adam_bag(
     while lo < ids.shape[0]:
         for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
             e = min(s + BLOCK, ids.shape[0])
-            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sum_rows(ids, starts, keys, coef, d_pooled, pairs, s, s, e, table, block)
             lazy_adam_rows(
                 ids, block, s, s, e, table, m, v, n_steps, keep, lr, corr, b1, c1, b2, c2, eps
             )
@@ -237,7 +297,7 @@ def adam_rows(ids, values, first, lo, hi, table, m, v, keep, size, b1, c1, b2, c
 
 @njit(**OPTIONS)
 def adam_bag(
-    ids, starts, keys, coef, d_pooled, todo, block,
+    ids, starts, keys, coef, d_pooled, pairs, todo, block,
     table, m, v, keep, size, b1, c1, b2, c2, eps,
 ):  # fmt: skip
     """Sum and step, block by block."""
@@ -245,7 +305,7 @@ def adam_bag(
     while lo < ids.shape[0]:
         for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
             e = min(s + BLOCK, ids.shape[0])
-            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sum_rows(ids, starts, keys, coef, d_pooled, pairs, s, s, e, table, block)
             adam_rows(ids, block, s, s, e, table, m, v, keep, size, b1, c1, b2, c2, eps)
         lo = take(todo, CLAIM)
 
@@ -271,14 +331,14 @@ def momentum_rows(ids, values, first, lo, hi, table, velocity, keep, lr, mu, a, 
 
 @njit(**OPTIONS)
 def momentum_bag(
-    ids, starts, keys, coef, d_pooled, todo, block, table, velocity, keep, lr, mu, a, b
+    ids, starts, keys, coef, d_pooled, pairs, todo, block, table, velocity, keep, lr, mu, a, b
 ):
     """Sum and step, block by block."""
     lo = take(todo, CLAIM)
     while lo < ids.shape[0]:
         for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
             e = min(s + BLOCK, ids.shape[0])
-            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sum_rows(ids, starts, keys, coef, d_pooled, pairs, s, s, e, table, block)
             momentum_rows(ids, block, s, s, e, table, velocity, keep, lr, mu, a, b)
         lo = take(todo, CLAIM)
 
@@ -310,35 +370,12 @@ def ftrl_rows(ids, values, first, lo, hi, table, z, n, lr, beta, l1, l2):
 
 
 @njit(**OPTIONS)
-def ftrl_bag(ids, starts, keys, coef, d_pooled, todo, block, table, z, n, lr, beta, l1, l2):
+def ftrl_bag(ids, starts, keys, coef, d_pooled, pairs, todo, block, table, z, n, lr, beta, l1, l2):
     """Sum and step, block by block."""
     lo = take(todo, CLAIM)
     while lo < ids.shape[0]:
         for s in range(lo, min(lo + CLAIM, ids.shape[0]), BLOCK):
             e = min(s + BLOCK, ids.shape[0])
-            sum_rows(starts, keys, coef, d_pooled, s, s, e, block)
+            sum_rows(ids, starts, keys, coef, d_pooled, pairs, s, s, e, table, block)
             ftrl_rows(ids, block, s, s, e, table, z, n, lr, beta, l1, l2)
         lo = take(todo, CLAIM)
-
-
-@njit(**OPTIONS)
-def limit_rows(ids, lo, hi, table, bound):
-    """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
-    width = table.shape[1]
-    for u in range(lo, hi):
-        j, total = U(ids[u]), 0.0
-        for k in range(width):
-            total += np.float64(table[j, k]) * np.float64(table[j, k])
-        if total > bound * bound:
-            x = table.dtype.type(bound / np.sqrt(total))
-            for k in range(width):
-                table[j, k] *= x
-
-
-@njit(**OPTIONS)
-def count_rows(ids, lo, hi, counts):
-    """Add one to counts[ids[u], 0], lo <= u < hi."""
-    last = ids.shape[0] - 1
-    for u in range(lo, hi):
-        prefetch_write(counts, ids[min(u + 2 * AHEAD, last)], 0)
-        counts[U(ids[u]), 0] += 1
