@@ -64,6 +64,28 @@ del rng, indptr
     assert grown <= table_and_state + kept + 0.8 * size_of_X + 100e6
 
 
+def test_a_factorization_machine_takes_table_state_and_a_copy_of_the_ids():
+    grown, rows, size_of_X, _ = measure(
+        """
+from skembed import FactorizationMachineClassifier
+rng = np.random.default_rng(0)
+ids = np.sort(rng.integers(0, 800_000, (200_000, 39), np.int32), axis=1)
+X = sp.csr_matrix((np.ones(ids.size, np.float32), ids.ravel(),
+                   np.arange(0, ids.size + 1, 39, np.int32)), shape=(200_000, 800_000))
+X.sum_duplicates()
+y = rng.integers(0, 2, 200_000)
+est = FactorizationMachineClassifier(
+    15, solver="adagrad", batch_size=1024, max_iter=1, tol=1e9, n_iter_no_change=1, random_state=0
+)
+est.fit(small, np.arange(300) % 2)  # compile
+del rng, ids
+"""
+    )
+    table_and_state = 2 * rows * 16 * 4
+    kept = table_and_state  # the best epoch so far
+    assert grown <= table_and_state + kept + 0.8 * size_of_X + 100e6
+
+
 def test_hashed_text_costs_what_was_seen():
     grown, rows, _, pickled = measure(
         """
