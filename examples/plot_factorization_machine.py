@@ -81,7 +81,8 @@ for name, model in models.items():
 # ---------------------------
 # The score of a flight is a sum over its values and its pairs of values. The picture shows how much
 # each pair of columns moves the score from flight to flight: the standard deviation of its part, in
-# log odds. On the diagonal stand the direct weights. Date and hour, the weather, come first.
+# log odds. On the diagonal stand the direct weights. The date comes first, alone and with the
+# destination, the hour and the origin: the weather is that of a day, an hour and a place.
 
 machine = models["factorization machine"]
 n_columns = X.shape[1]
