@@ -54,9 +54,9 @@ it measure a part again. All data are drawn from seeds by `tests/bench/tasks.py`
 - *× epoch* and *× call* are the times of a system divided by those of the system of skembed that it
   stands beside. Where a system has only one of the two times, that one counts in both columns.
 - *Rate* is the learning rate, of two the one with the better score on 20,000 (clicks: 50,000) test
-  rows: .05 and .1 for Adagrad. With many classes it is .3, and 2 for fastText: at a third and a
-  half of that both score less. With pairs skembed has the best of .1, .15 and .2, the others one
-  that suits them.
+  rows: .05 and .1 for Adagrad. With many classes it is .3, and 2 for fastText; a third and a half
+  of that score less, or as little. With pairs skembed has the best of .1, .15 and .2, the others
+  one that suits them.
 - *MB* is by how much the peak of memory during the training exceeds what the process held before,
   in the first round: parameters, state and work space, and for readers of files the file's content.
 

@@ -374,3 +374,17 @@ def test_width_of_many_labels():
     clf = EmbeddingBagClassifier("auto", max_iter=1, random_state=0)
     assert clf.fit(X, Y).n_components_ == 128
     assert clf.fit(X, Y[:, :5]).n_components_ == 10
+
+
+def test_many_classes_share_the_threads_with_the_sort():
+    rng = np.random.default_rng(0)
+    indices = np.sort(rng.integers(0, 3000, (900, 60)), axis=1)
+    X = sp.csr_array((np.ones(indices.size), indices.ravel(), np.arange(0, 54_001, 60)))
+    X.sum_duplicates()
+    settings = dict(n_components=4, batch_size=450, max_iter=2, early_stopping=False)
+    one, two = (
+        EmbeddingBagClassifier(**settings, n_jobs=n, random_state=0).fit(X, np.arange(900) % 300)
+        for n in (1, 2)
+    )
+    assert one.embedding_.tobytes() == two.embedding_.tobytes()
+    assert one.coef_.tobytes() == two.coef_.tobytes()

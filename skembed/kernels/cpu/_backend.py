@@ -39,12 +39,17 @@ class LateGroups:
     def __init__(self, finish):
         self._finish = finish
 
+    def settle(self):
+        """Wait for the end of the sort."""
+        if self._finish is not None:
+            groups, self._finish = self._finish(), None
+            vars(self).update({field: getattr(groups, field) for field in Groups.__slots__})
+
     def __getattr__(self, name):
         if name not in Groups.__slots__:
             raise AttributeError(name)
-        groups = self._finish()
-        vars(self).update({field: getattr(groups, field) for field in Groups.__slots__})
-        return getattr(groups, name)
+        self.settle()
+        return vars(self)[name]
 
 
 class CPUBackend(PairKernels, HeadKernels, TextKernels):
@@ -158,7 +163,8 @@ class CPUBackend(PairKernels, HeadKernels, TextKernels):
         ]
         self.team.run(self._deal_and_pool, shares)
         self.team.start(self._sort, [(o, len(parts), *digits) for o in range(len(parts))])
-        return LateGroups(lambda: self._listed(self.team.finish()))
+        self.late = LateGroups(lambda: self._listed(self.team.finish()))
+        return self.late
 
     def group(self, batch, table, n_trainable):
         """Return the `Groups` of a batch, without frozen rows."""

@@ -25,7 +25,13 @@ class HeadKernels(MatrixKernels):
 
     def __init__(self, n_jobs=1):
         super().__init__(n_jobs)
-        self.space = {}
+        self.space, self.late = {}, None  # groups that other threads may still be sorting
+
+    def _free_team(self):
+        """Let the other threads end the sort of the batch: there is work for all of them."""
+        if self.late is not None:
+            self.late.settle()
+            self.late = None
 
     def _rows_of(self, name, n, width, dtype):
         """Work space of n rows that start on cache lines."""
@@ -83,6 +89,7 @@ class HeadKernels(MatrixKernels):
 
     def _blocks_loss(self, name, pooled, coef, intercept, target, weight, scale):
         """Do what `linear_loss` does for many predictions: each thread takes blocks of rows."""
+        self._free_team()
         (n_outputs, d), b, dtype = coef.shape, len(pooled), coef.dtype
         d_raw = self._rows_of("d_raw", n_outputs, b, dtype)[:, :b]
         d_pooled, x = self.d_pooled(*pooled.shape, dtype), pooled[:, :d]

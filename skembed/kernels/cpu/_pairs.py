@@ -36,7 +36,7 @@ class PairKernels:
         found, kernel, shares = self._sums(batch, table, pairs, n_linear, len(owners[1]))
         groups = self._pool_and_group(batch, owners, kernel, shares)
         if pairs.n_fields > 1:
-            groups.ids  # noqa: B018 - `fm_slopes` has work for all threads: let them end the sort
+            self._free_team()  # `fm_slopes` has work for them
         return *found, groups
 
     def fm_slopes(self, pooled, d_raw, scale, pairs, n_linear):
