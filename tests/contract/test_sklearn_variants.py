@@ -58,6 +58,6 @@ def test_those_pass_what_applies_to_them(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator, left_out", SOME, ids=str)
+@pytest.mark.parametrize("estimator, left_out", SOME, ids=[str(est) for est, _ in SOME])
 def test_what_is_left_out_exists(estimator, left_out):
     assert left_out <= {name_of(check) for _, check in estimator_checks_generator(estimator)}

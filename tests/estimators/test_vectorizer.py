@@ -108,6 +108,20 @@ PREPARATIONS = [
     {"strip_accents": "ascii"},
     {"strip_accents": "unicode", "lowercase": False},
 ]
+
+
+def without_a(text):
+    return text.replace("a", "")
+
+
+def cut_at_a(text):
+    return text.split("a")
+
+
+def words_in_bytes(text):
+    return iter(text.encode().split())
+
+
 BY_SCIKIT_LEARN = [
     {"token_pattern": r"\b[a-z]+\b"},
     {"token_pattern": r"(\w)\w*"},
@@ -115,9 +129,9 @@ BY_SCIKIT_LEARN = [
     {"tokenizer": str.split, "stop_words": ["the"], "ngram_range": (1, 2)},
     {"preprocessor": str.swapcase},
     {"preprocessor": str.swapcase, "analyzer": "char", "ngram_range": (2, 3)},
-    {"strip_accents": lambda text: text.replace("a", "")},
-    {"analyzer": lambda text: text.split("a")},
-    {"analyzer": lambda text: iter(text.encode().split())},
+    {"strip_accents": without_a},
+    {"analyzer": cut_at_a},
+    {"analyzer": words_in_bytes},
     {"ngram_range": (0, 1)},
     {"ngram_range": (0, 2)},
     {"ngram_range": (-1, 2), "analyzer": "char"},
@@ -136,7 +150,11 @@ def test_these_are_cut_by_kernels(analysis, no_analyzer):
         HashingVectorizer(**analysis).transform(documents)
 
 
-@pytest.mark.parametrize("analysis", BY_SCIKIT_LEARN, ids=str)
+@pytest.mark.parametrize(
+    "analysis",
+    BY_SCIKIT_LEARN,
+    ids=lambda given: ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in given.items()),
+)
 def test_what_scikit_learn_cuts_is_hashed_alike(analysis):
     assert_equal_to_theirs(**analysis)
 
