@@ -25,7 +25,7 @@ ONE_MACHINE_ONLY = re.compile(
     r"|\b(?:pypi|pythonhosted|anaconda|npmjs)\.(?:org|com|io)\b"  # registries
 )
 HEAVY = {"cupy", "dask", "matplotlib", "pandas", "polars", "pyarrow", "rich", "torch"}
-PREFIXES = ("ENH", "FIX", "PERF", "DOC", "TST", "MNT")
+PREFIXES = ("ENH: ", "FIX: ", "PERF: ", "DOC: ", "TST: ", "MNT: ")
 
 
 @pytest.fixture(scope="module")
