@@ -16,7 +16,7 @@ class ActivationReport(Report):
 
     The stages are the pooling of the vectors, each hidden layer and the outputs.
 
-    Attributes
+    Parameters
     ----------
     n_samples : int
         Rows that were looked at.
@@ -48,7 +48,7 @@ class ActivationReport(Report):
     >>> bag = EmbeddingBagRegressor(2, early_stopping=False, tol=10, n_iter_no_change=1)
     >>> report = activation_report(bag.fit(X, [1.0, 2.0, 3.0] * 20), X[[0]])
     >>> report.stages, report.done.tolist(), report.dense.tolist()
-    (('pooling', 'outputs'), [4.0, 2.0], [6.0, 2.0])
+    (('pooling', 'outputs'), [4.0, 2.0], [6, 2])
     """
 
     n_samples: int
@@ -143,7 +143,7 @@ def activation_report(estimator, X):
     >>> from sklearn.preprocessing import OneHotEncoder
     >>> from skembed import EmbeddingBagClassifier
     >>> from skembed.inspection import activation_report
-    >>> rows = np.random.default_rng(0).integers(0, 100, (400, 3))
+    >>> rows = np.random.default_rng(0).integers(0, 20, (400, 3))
     >>> X = OneHotEncoder().fit_transform(rows)
     >>> bag = EmbeddingBagClassifier(8, hidden_layer_sizes=(16,), random_state=0)
     >>> report = activation_report(bag.fit(X, rows[:, 0] > rows[:, 1]), X)

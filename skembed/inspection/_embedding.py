@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from skembed.core import ParamTable
 from skembed.kernels import get_backend
 
-from ._features import groups_by_frequency, named, names_of, state_of
+from ._features import active, groups_by_frequency, named, names_of, state_of
 from ._report import Report, Table, count, data_frame, number, percent, some
 
 BLOCK = 16_384  # rows that are looked at at a time
@@ -24,7 +24,7 @@ NEIGHBOURS = 33  # features of which the median is taken
 class EmbeddingReport(Report):
     """What `embedding_report` finds; arrays have one entry a feature with a vector.
 
-    Attributes
+    Parameters
     ----------
     columns : ndarray of shape (n,)
         Columns that have a vector, ascending.
@@ -64,7 +64,7 @@ class EmbeddingReport(Report):
     >>> bag = EmbeddingBagRegressor(2, early_stopping=False, tol=10, n_iter_no_change=2)
     >>> report = embedding_report(bag.fit(X, [1.0, 2.0, 3.0] * 20))
     >>> report.n_updates.tolist(), len(report.untrained), len(report.exploding)
-    ([2, 2, 2], 0, 0)
+    ([3, 3, 3], 0, 0)
     """
 
     columns: np.ndarray
@@ -279,15 +279,15 @@ def embedding_report(estimator, *, feature_names=None):
     EmbeddingReport
         The numbers; printed, or shown by a notebook, as tables.
 
-    Warns
-    -----
-    UserWarning
-        If less than half of the vectors have moved.
-
     Raises
     ------
     TypeError
         If the estimator has no table of vectors.
+
+    Warns
+    -----
+    UserWarning
+        If less than half of the vectors have moved.
 
     See Also
     --------
@@ -318,15 +318,14 @@ def embedding_report(estimator, *, feature_names=None):
     state = state_of(estimator, "embedding_report")
     names = names_of(estimator, feature_names)
     index, table = state.index, state.params["table"]
-    has = index.rows >= 0
-    rows = index.rows[has]
+    (columns, counts), rows = active(index), index.rows[index.rows >= 0]
     norm, drift = _norms(table, index.row_columns(), _start(estimator, state))
     solver = estimator._resolve_solver()
     slots = state.solver_state.get("table", {})
     report = EmbeddingReport(
-        columns=index.columns[has],
-        names=named(names, index.columns[has]),
-        counts=index.counts[has],
+        columns=columns,
+        names=named(names, columns),
+        counts=counts,
         n_updates=state.n_updates.values[rows, 0].astype(np.int64),
         frozen=rows >= table.n_trainable,
         norm=norm[rows],

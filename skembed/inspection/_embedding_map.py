@@ -6,7 +6,7 @@ from sklearn.utils import check_array
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils.validation import check_consistent_length
 
-from ._features import column_of, matching, named, names_of, state_of
+from ._features import active, check_names, matching, named, names_of, place_of, state_of
 from ._labels import place_labels
 
 
@@ -125,22 +125,16 @@ class EmbeddingMapDisplay:
             The display.
         """
         index = state_of(estimator, f"{cls.__name__}.from_estimator").index
-        names = names_of(estimator, feature_names)
-        has = index.rows >= 0
-        columns, counts = index.columns[has], index.counts[has]
+        names, (columns, counts) = names_of(estimator, feature_names), active(index)
+        groups = check_names(groups, index.n_features, "groups")
         if features is None:
             chosen = np.argsort(-counts, kind="stable")
         else:
-            wanted = [column_of(feature, names, index.n_features) for feature in features]
-            chosen = np.searchsorted(columns, wanted).clip(max=len(columns) - 1)
-            missing = [f for f, w, at in zip(features, wanted, chosen, strict=True)
-                       if columns[at] != w]  # fmt: skip
-            if missing:
-                raise ValueError(f"Features without a vector: {missing[:5]}.")
-        chosen = chosen[matching(names, columns[chosen], match)]
-        chosen = chosen[:n_features] if features is None else chosen
+            places = [place_of(f, columns, names, index.n_features) for f in features]
+            chosen, n_features = np.array(places, np.int64), len(places)
+        chosen = chosen[matching(names, columns[chosen], match)][:n_features]
         shown = columns[chosen]
-        groups = None if groups is None else np.asarray(groups)[shown]
+        groups = None if groups is None else groups[shown]
         vectors = estimator.active_embedding_[chosen].reshape(len(chosen), -1)
         return cls.from_vectors(vectors, labels=named(names, shown), groups=groups, ax=ax)
 
@@ -166,8 +160,9 @@ class EmbeddingMapDisplay:
         """
         vectors = check_array(vectors, dtype=np.float64, ensure_min_samples=2)
         check_consistent_length(vectors, labels, groups)
-        pca = PCA(min(2, *vectors.shape), svd_solver="full").fit(vectors)
         points, ratio = np.zeros((len(vectors), 2)), np.zeros(2)
-        points[:, : pca.n_components_] = pca.transform(vectors)
-        ratio[: pca.n_components_] = pca.explained_variance_ratio_
+        if np.ptp(vectors, axis=0).any():
+            pca = PCA(min(2, *vectors.shape), svd_solver="full").fit(vectors)
+            points[:, : pca.n_components_] = pca.transform(vectors)
+            ratio[: pca.n_components_] = pca.explained_variance_ratio_
         return cls(points, labels=labels, groups=groups, variance_ratio=ratio).plot(ax)

@@ -21,14 +21,14 @@ def state_of(estimator, function):
     return state
 
 
-def check_names(names, n_features):
-    """Return names of all columns as an array, or None."""
+def check_names(names, n_features, parameter="feature_names"):
+    """Return one name (or group) for every column as an array, or None."""
     if names is None:
         return None
     names = np.asarray(names, dtype=object)
     if names.shape != (n_features,):
         raise ValueError(
-            f"feature_names must hold one name for each of {n_features} columns, got shape "
+            f"{parameter} must hold one entry for each of {n_features} columns, got shape "
             f"{names.shape}."
         )
     return names
@@ -52,29 +52,41 @@ def matching(names, columns, pattern):
         return np.ones(len(columns), bool)
     if names is None:
         raise ValueError(
-            f"match={pattern!r} looks at names, but the features have none. Pass feature_names, for "
-            "instance encoder.get_feature_names_out()."
+            f"match={pattern!r} looks at names, but the features have none. Pass feature_names, "
+            "for instance encoder.get_feature_names_out()."
         )
     found = re.compile(pattern)
     return np.array([found.search(str(name)) is not None for name in names[columns]], bool)
 
 
-def column_of(feature, names, n_features):
-    """Return the column of a feature that is given by name or number."""
+def active(index):
+    """Return the columns that have a vector, ascending, and in how many rows each was seen."""
+    has = index.rows >= 0
+    return index.columns[has], index.counts[has]
+
+
+def place_of(feature, columns, names, n_features):
+    """Return the place of a feature, given by name or column, in the columns with a vector."""
+    column = feature
     if isinstance(feature, str):
         if names is None:
             raise ValueError(
-                f"feature={feature!r} is a name, but the features have none. Pass feature_names, "
-                "for instance encoder.get_feature_names_out(), or a column number."
+                f"Feature {feature!r} is a name, but the features have none. Pass feature_names, "
+                "for instance encoder.get_feature_names_out(), or a column."
             )
         found = np.flatnonzero(names == feature)
         if len(found) == 0:
             raise ValueError(f"There is no feature named {feature!r}.")
-        return int(found[0])
-    column = int(feature)
+        column = found[0]
     if not 0 <= column < n_features:
-        raise ValueError(f"feature must lie in [0, {n_features}), got {column}.")
-    return column
+        raise ValueError(f"Columns must lie in [0, {n_features}), got {feature!r}.")
+    at = int(np.searchsorted(columns, column))
+    if at == len(columns) or columns[at] != column:
+        raise ValueError(
+            f"Feature {feature!r} has no vector: it was not seen in enough of the rows to train "
+            "on, or is padding or numeric."
+        )
+    return at
 
 
 def groups_by_frequency(counts, n_groups=N_GROUPS):

@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils._param_validation import Interval, validate_params
 
-from ._features import column_of, matching, named, names_of, state_of
+from ._features import active, matching, named, names_of, place_of, state_of
 from ._report import Report, Table, count, data_frame
 
 BLOCK = 16_384  # vectors that are compared at a time
@@ -16,7 +16,7 @@ BLOCK = 16_384  # vectors that are compared at a time
 class NearestFeatures(Report):
     """What `nearest_features` finds, the most similar first.
 
-    Attributes
+    Parameters
     ----------
     feature : str or int
         What they are near to.
@@ -115,7 +115,7 @@ def nearest_features(estimator, feature, n=10, *, min_count=0, match=None, featu
     Raises
     ------
     ValueError
-        If the feature is not known or has no vector.
+        If the feature is not known, or its vector is zero or not there.
 
     Examples
     --------
@@ -132,19 +132,13 @@ def nearest_features(estimator, feature, n=10, *, min_count=0, match=None, featu
     ['great']
     """
     index = state_of(estimator, "nearest_features").index
-    names = names_of(estimator, feature_names)
-    has = index.rows >= 0
-    columns, counts = index.columns[has], index.counts[has]
+    names, (columns, counts) = names_of(estimator, feature_names), active(index)
     vectors = estimator.active_embedding_.reshape(len(columns), -1)
     keep = (counts >= min_count) & matching(names, columns, match)
     if isinstance(feature, (str, Integral)):
-        column = column_of(feature, names, index.n_features)
-        at = int(np.searchsorted(columns, column))
-        if at == len(columns) or columns[at] != column or not vectors[at].any():
-            raise ValueError(
-                f"Feature {feature!r} has no vector to compare: it was not seen in enough rows to "
-                "train on, or its vector is zero."
-            )
+        at = place_of(feature, columns, names, index.n_features)
+        if not vectors[at].any():
+            raise ValueError(f"The vector of feature {feature!r} is zero: it has no direction.")
         target, keep[at] = vectors[at], False
     else:
         target, feature = _check_vector(feature, vectors.shape[1]), "a vector"

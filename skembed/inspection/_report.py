@@ -10,7 +10,7 @@ import numpy as np
 class Table:
     """A table of a report.
 
-    Attributes
+    Parameters
     ----------
     title : str
         What it shows.

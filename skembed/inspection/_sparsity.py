@@ -9,7 +9,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import _get_feature_names
 
-from skembed.core import FeatureIndex
+from skembed.core import FeatureIndex, SparseRows
 from skembed.kernels import get_backend
 
 from ._features import check_names, groups_by_frequency, named
@@ -28,7 +28,7 @@ WIDTH = 64  # the default of the bags
 class SparsityReport(Report):
     """What `sparsity_report` finds.
 
-    Attributes
+    Parameters
     ----------
     shape : tuple of two int
         Rows and columns.
@@ -261,10 +261,11 @@ def sparsity_report(X, *, rare_below=5, n_pairs=100_000, feature_names=None, ran
     names = _get_feature_names(X) if feature_names is None else feature_names
     X = _canonical(X)
     names = check_names(names, X.shape[1])
-    backend, n = get_backend(), X.shape[0]
-    with backend:
-        columns, counts = backend.count(X.indptr, X.indices, X.data, np.arange(n), X.shape[1])
-        duplicates = _duplicates(X, columns, counts, backend)
+    stored = X.indptr.astype(np.int64, copy=False), X.indices, X.data
+    with get_backend() as backend:
+        columns, counts = backend.count(*stored, np.arange(X.shape[0]), X.shape[1])
+        index = FeatureIndex(X.shape[1]).observe(columns, counts)
+        duplicates = _duplicates(backend.map_columns(*stored, index), index, backend)
     share, interval, looked, exact = _zero_cosine(X, counts, n_pairs, random_state)
     return SparsityReport(
         shape=X.shape,
@@ -274,7 +275,7 @@ def sparsity_report(X, *, rare_below=5, n_pairs=100_000, feature_names=None, ran
         counts=counts,
         names=named(names, columns),
         dtype=X.dtype,
-        csr_bytes=X.nnz * (X.dtype.itemsize + X.indices.itemsize) + X.indptr.nbytes,
+        csr_bytes=X.data.nbytes + X.indices.nbytes + X.indptr.nbytes,
         rare_below=rare_below,
         duplicates=duplicates,
         zero_cosine=share,
@@ -291,7 +292,7 @@ def _canonical(X):
         shell.check_format(full_check=True)  # conversions trust the indices
     X = check_array(X, accept_sparse="csr", dtype=WORK_DTYPES, input_name="X")
     own = sp.csr_array(X) if sp.issparse(X) else sp.csr_array(np.atleast_2d(X))
-    own = sp.csr_array((own.data, own.indices, own.indptr.astype(np.int64)), shape=own.shape)
+    own = sp.csr_array((own.data, own.indices, own.indptr), shape=own.shape)  # flags anew
     if not own.has_canonical_format or not np.all(own.data):
         own = own.copy()
         own.sum_duplicates()
@@ -299,20 +300,15 @@ def _canonical(X):
     return own
 
 
-def _duplicates(X, columns, counts, backend):
+def _duplicates(stored, index, backend):
     """Return columns that equal an earlier one, and the first of them, shape (m, 2)."""
-    index = FeatureIndex(X.shape[1]).observe(columns, counts)
-    mapped = sp.csr_array(
-        (X.data, backend.map_columns(X.indptr, X.indices, X.data, index)[1], X.indptr),
-        shape=(X.shape[0], max(index.n_rows, 1)),
-    )
-    indptr, rows, values = backend.transpose(mapped, index.n_rows)
+    rows = SparseRows(*stored, index.n_rows)
     of_row = index.row_columns()
     order = np.argsort(of_row)
-    hashes = backend.hash_rows(indptr, rows, values, 0)[order]
+    hashes = backend.hash_rows(*backend.transpose(rows, index.n_rows), 0)[order]
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     later = np.flatnonzero(first[group] != np.arange(len(hashes)))
-    return np.column_stack([columns[later], columns[first[group[later]]]])
+    return of_row[order][np.column_stack([later, first[group[later]]])]
 
 
 def _zero_cosine(X, counts, n_pairs, random_state):
@@ -322,7 +318,7 @@ def _zero_cosine(X, counts, n_pairs, random_state):
     if total == 0:
         return np.nan, (np.nan, np.nan), 0, True
     if (counts.astype(np.float64) ** 2).sum() <= EXACT_WORK:
-        share = 1 - _similar_pairs(X.astype(np.float64)) / total
+        share = (total - _similar_pairs(X.astype(np.float64))) / total
         return share, (share, share), total, True
     rng, zero = check_random_state(random_state), 0
     first = rng.randint(n, size=n_pairs)

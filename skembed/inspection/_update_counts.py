@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-from ._features import state_of
+from ._features import active, state_of
 
 DRAWN = 500  # ranks that are drawn of many
 
@@ -71,15 +71,18 @@ class UpdateCountDisplay:
             _, ax = plt.subplots(layout="constrained")
         counts = np.asarray(self.counts)
         order, n = np.argsort(-counts, kind="stable"), len(counts)
-        ranks = np.unique(np.geomspace(1, n, min(n, DRAWN)).round().astype(int)) if n else order
+        ranks = np.arange(1, n + 1)
+        if n > DRAWN:
+            ranks = np.unique(np.geomspace(1, n, DRAWN).round().astype(int))
         curves = {"rows with the feature": counts}
         if self.n_updates is not None:
             curves["steps that update it"] = np.asarray(self.n_updates)
         self.lines_ = []
         for i, (label, values) in enumerate(curves.items()):
             marker = "." if i else "-"
-            at = order[ranks - 1] if n else order
-            self.lines_ += ax.plot(ranks, values[at], f"C{i}{marker}", ms=3, label=label)
+            self.lines_ += ax.plot(
+                ranks, values[order[ranks - 1]], f"C{i}{marker}", ms=3, label=label
+            )
         rare = int((counts < self.rare_below).sum())
         if rare:
             label = (
@@ -89,7 +92,7 @@ class UpdateCountDisplay:
             ax.axvspan(n - rare + 0.5, n + 0.5, color="C3", alpha=0.12, lw=0, label=label)
         ax.set(xscale="log", xlabel="rank of the feature by frequency", ylabel="number")
         ax.set_yscale("symlog", linthresh=1)
-        highest = max((values.max(initial=1) for values in curves.values()))
+        highest = max(values.max(initial=1) for values in curves.values())
         ax.set_ylim(-0.1, 3 * highest)
         ax.legend(loc="best")
         self.ax_, self.figure_ = ax, ax.figure
@@ -114,9 +117,9 @@ class UpdateCountDisplay:
             The display.
         """
         state = state_of(estimator, f"{cls.__name__}.from_estimator")
-        has = state.index.rows >= 0
-        n_updates = state.n_updates.values[state.index.rows[has], 0]
-        return cls.from_counts(state.index.counts[has], n_updates, rare_below=rare_below, ax=ax)
+        rows = state.index.rows[state.index.rows >= 0]
+        n_updates = state.n_updates.values[rows, 0]
+        return cls.from_counts(active(state.index)[1], n_updates, rare_below=rare_below, ax=ax)
 
     @classmethod
     def from_counts(cls, counts, n_updates=None, *, rare_below=5, ax=None):
