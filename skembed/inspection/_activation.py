@@ -159,16 +159,16 @@ def activation_report(estimator, X):
     counts = sum(estimator._by_block(X, _rows_with))[0]
     n, counts = int(counts[0]), counts[1:]
     inputs = np.array([n_features, *(coef.shape[1] for coef in coefs)])
-    a_row = [c / n for c in np.split(counts, np.cumsum(inputs)[:-1])]  # share of rows with each
-    mean = np.array([share.sum() for share in a_row])
+    rows_with = np.split(counts, np.cumsum(inputs)[:-1])
+    mean = np.array([c.sum() / n for c in rows_with])
     per_input = np.array([state.params["table"].d, *map(len, coefs)])
     return ActivationReport(
         n_samples=n,
         stages=("pooling", *(f"hidden layer {i}" for i in range(1, len(coefs))), "outputs"),
         inputs=inputs,
         active=mean / np.maximum(inputs, 1),
-        never=np.array([(share == 0).sum() for share in a_row]),
-        always=np.array([(share == 1).sum() for share in a_row]),
+        never=np.array([(c == 0).sum() for c in rows_with]),
+        always=np.array([(c == n).sum() for c in rows_with]),
         done=np.append(mean[:1], inputs[1:]) * per_input,
         dense=inputs * per_input,
         needed=mean * per_input,

@@ -37,6 +37,8 @@ class Explanation(Report):
         What is there before any feature.
     score : float or ndarray of shape (n_outputs,)
         The sum of all.
+    outputs : ndarray of shape (n_outputs,), default=None
+        What the outputs are, where there are several: classes or labels.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Explanation(Report):
     interactions: np.ndarray
     intercept: float | np.ndarray
     score: float | np.ndarray
+    outputs: np.ndarray | None = None
 
     _title = "What the score is made of"
 
@@ -97,7 +100,10 @@ class Explanation(Report):
                 rest = scores[output] - np.atleast_1d(self.intercept)[output] - shown
                 rows.append((f"{parts - SHOWN:,} more", f"{rest:+.4g}"))
             rows.append(("intercept", f"{np.atleast_1d(self.intercept)[output]:+.4g}"))
-            title = "Score" if len(scores) == 1 else f"Score of output {output}"
+            title = "Score"
+            if len(scores) > 1:
+                name = f"output {output}" if self.outputs is None else self.outputs[output]
+                title = f"Score of {name}"
             tables.append(Table(f"{title}: {number(scores[output])}", (), rows))
         return tables
 
@@ -167,7 +173,8 @@ def explain(estimator, x, *, feature_names=None):
     parts = linear, pairs, interactions, intercept, score
     if len(score) == 1:
         parts = linear[:, 0], pairs, interactions[:, 0], float(intercept[0]), float(score[0])
-    return Explanation(named(names, columns), columns, *parts)
+    outputs = estimator._target.classes if len(score) > 1 else None
+    return Explanation(named(names, columns), columns, *parts, outputs)
 
 
 def _machine(state, batch):

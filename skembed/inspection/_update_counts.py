@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from ._features import active, state_of
+from ._report import percent
 
 DRAWN = 500  # ranks that are drawn of many
 
@@ -85,9 +86,10 @@ class UpdateCountDisplay:
             )
         rare = int((counts < self.rare_below).sum())
         if rare:
+            share = counts[order[n - rare :]].sum() / max(counts.sum(), 1)
             label = (
-                f"in fewer than {self.rare_below} rows: {100 * rare / n:.1f} % of the features,\n"
-                f"{100 * counts[order[n - rare :]].sum() / max(counts.sum(), 1):.1f} % of all"
+                f"in fewer than {self.rare_below} rows: {percent(rare / n)} of the features,\n"
+                f"{percent(share)} of the occurrences"
             )
             ax.axvspan(n - rare + 0.5, n + 0.5, color="C3", alpha=0.12, lw=0, label=label)
         ax.set(xscale="log", xlabel="rank of the feature by frequency", ylabel="number")

@@ -36,7 +36,9 @@ def test_rare_features_are_marked():
     display = UpdateCountDisplay.from_counts(counts, rare_below=4, ax=ax)
     assert display.ax_ is ax and len(display.lines_) == 1
     (text,) = (t.get_text() for t in ax.get_legend().get_texts() if "fewer" in t.get_text())
-    assert "fewer than 4 rows: 50.0 % of the features" in text and "2.6 % of all" in text
+    assert (
+        "fewer than 4 rows: 50.0 % of the features" in text and "2.6 % of the occurrences" in text
+    )
     (patch,) = ax.patches
     assert (patch.get_x(), patch.get_width()) == (2.5, 2.0)
     assert not UpdateCountDisplay.from_counts([9, 9]).ax_.patches
