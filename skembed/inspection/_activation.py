@@ -32,7 +32,7 @@ class ActivationReport(Report):
     always : ndarray of shape (n_stages,)
         Those that are zero in no row. A hidden unit that is always active is linear.
     done : ndarray of shape (n_stages,)
-        Multiplications and additions that a row takes, mean over the rows.
+        Multiply-adds that a row takes, mean over the rows.
     dense : ndarray of shape (n_stages,)
         Those that it would take if the stage read every input.
     needed : ndarray of shape (n_stages,)

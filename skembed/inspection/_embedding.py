@@ -4,17 +4,12 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.ndimage import median_filter
-from sklearn.frozen import FrozenEstimator
 
-from skembed.core import ParamTable
-from skembed.kernels import get_backend
-
+from ._drift import effective_rates, norms_and_drift
 from ._features import active, groups_by_frequency, named, names_of, state_of
 from ._report import Report, Table, count, data_frame, number, percent, some
 
-BLOCK = 16_384  # rows that are looked at at a time
 DEAD = 1e-3  # drift below which a listed row has not moved
 EXPLODING = 10  # times the median norm of features that are about as frequent
 NEIGHBOURS = 33  # features of which the median is taken
@@ -57,8 +52,7 @@ class EmbeddingReport(Report):
 
     Examples
     --------
-    >>> import scipy.sparse as sp
-    >>> from skembed import EmbeddingBagRegressor
+    >>>     >>> from skembed import EmbeddingBagRegressor
     >>> from skembed.inspection import embedding_report
     >>> X = sp.csr_array([[1.0, 0, 1], [0, 1, 1], [1, 1, 0]] * 20)
     >>> bag = EmbeddingBagRegressor(2, early_stopping=False, tol=10, n_iter_no_change=2)
@@ -319,7 +313,7 @@ def embedding_report(estimator, *, feature_names=None):
     names = names_of(estimator, feature_names)
     index, table = state.index, state.params["table"]
     (columns, counts), rows = active(index), index.rows[index.rows >= 0]
-    norm, drift = _norms(table, index.row_columns(), _start(estimator, state))
+    norm, drift = norms_and_drift(estimator, state)
     solver = estimator._resolve_solver()
     slots = state.solver_state.get("table", {})
     report = EmbeddingReport(
@@ -330,7 +324,7 @@ def embedding_report(estimator, *, feature_names=None):
         frozen=rows >= table.n_trainable,
         norm=norm[rows],
         drift=drift[rows],
-        rate=_rates(solver, slots, table, state)[rows],
+        rate=effective_rates(solver, state)[rows],
         memory=min(solver.memory.values(), default=np.inf) if slots else np.inf,
         n_steps=state.step,
         width=table.d_embedding,
@@ -338,56 +332,3 @@ def embedding_report(estimator, *, feature_names=None):
     if not report.learns and not report.frozen.all():
         warnings.warn(report._not_learning(), UserWarning, stacklevel=2)
     return report
-
-
-def _start(estimator, state):
-    """Return what wrote the starting vectors, or None where only the data of the fit tell."""
-    init = estimator.init
-    if hasattr(init, "transform") and not isinstance(init, FrozenEstimator):
-        return None
-    width_of = sp.csr_array((1, state.index.n_features))
-    try:
-        d = state.params["table"].d_embedding
-        return estimator._first_start(state.seed, width_of, None, None, d)
-    except ValueError:  # columns were added since
-        return None
-
-
-def _blocks(n):
-    return [slice(lo, min(lo + BLOCK, n)) for lo in range(0, n, BLOCK)]
-
-
-def _norms(table, columns, start):
-    """Return the norm of each row, and how far it is from its start in units of that one's norm."""
-    n, d = len(columns), table.d_embedding
-    norm, moved, unit = np.empty(n), np.full(n, np.nan), np.full(n, np.nan)
-    scratch = ParamTable(d, table.dtype)
-    scratch.insert(0, min(BLOCK, n))
-    with get_backend() as backend:
-        for at in _blocks(n):
-            norm[at] = _lengths(table.values[at, :d])
-            if start is not None:
-                start.write(columns[at], scratch, 0, backend)
-                begun = scratch.values[: at.stop - at.start, :d]
-                unit[at] = _lengths(begun)
-                moved[at] = _lengths(table.values[at, :d] - begun)
-    if start is not None and n:
-        unit[unit == 0] = np.sqrt(np.mean(unit**2)) or 1.0
-    return norm, moved / unit
-
-
-def _lengths(rows):
-    return np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-
-
-def _rates(solver, slots, table, state):
-    """Return the effective learning rate of each row, NaN where it is not known."""
-    rates, d = np.full(table.n_rows, np.nan), table.d_embedding
-    if not slots and solver.slots:
-        return rates  # dropped
-    for at in _blocks(table.n_trainable):
-        part = {name: array.values[at, : min(d, array.d)] for name, array in slots.items()}
-        found = solver.row_rates(part, lr=state.learning_rate, step=state.step)
-        if found is not None:
-            rates[at] = found
-    return rates
