@@ -52,7 +52,8 @@ class EmbeddingReport(Report):
 
     Examples
     --------
-    >>>     >>> from skembed import EmbeddingBagRegressor
+    >>> import scipy.sparse as sp
+    >>> from skembed import EmbeddingBagRegressor
     >>> from skembed.inspection import embedding_report
     >>> X = sp.csr_array([[1.0, 0, 1], [0, 1, 1], [1, 1, 0]] * 20)
     >>> bag = EmbeddingBagRegressor(2, early_stopping=False, tol=10, n_iter_no_change=2)
