@@ -46,6 +46,8 @@ class EmbeddingReport(Report):
         the row is next listed; infinite where nothing is kept that should fade.
     n_steps : int
         Steps of the fit.
+    n_without : int
+        Features that were seen and have no vector: in fewer than `min_count` rows, or padding.
     width : int
         Numbers of a vector; a factorization machine with several outputs or fields has the vectors
         of all of them in one.
@@ -72,6 +74,7 @@ class EmbeddingReport(Report):
     rate: np.ndarray
     memory: float
     n_steps: int
+    n_without: int
     width: int
 
     _title = "Embedding"
@@ -178,6 +181,7 @@ class EmbeddingReport(Report):
         train = ~self.frozen
         pairs = [
             ("features with a vector", count(len(self.columns))),
+            ("seen, without a vector", count(self.n_without)),
             ("numbers in a vector", count(self.width)),
             ("steps", count(self.n_steps)),
             ("frozen", count(self.frozen.sum())),
@@ -328,6 +332,7 @@ def embedding_report(estimator, *, feature_names=None):
         rate=effective_rates(solver, state)[rows],
         memory=min(solver.memory.values(), default=np.inf) if slots else np.inf,
         n_steps=state.step,
+        n_without=len(index.columns) - len(columns),
         width=table.d_embedding,
     )
     if not report.learns and not report.frozen.all():

@@ -170,6 +170,9 @@ def test_features_without_a_vector_are_left_out():
     fit = EmbeddingBagClassifier(padding_features=[1], min_count=2, **QUICK).fit(rare, y)
     report = embedding_report(fit)
     assert report.columns.tolist() == [0, *range(2, 12)]
+    assert (
+        report.n_without == 4 and embedding_report(EmbeddingBag(**QUICK).fit(X, y)).n_without == 0
+    )
 
 
 def test_partial_fit_and_growth():

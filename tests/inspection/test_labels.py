@@ -22,8 +22,8 @@ def plot(points, dpi=100):
     return figure, ax
 
 
-@settings(max_examples=10)
-@given(seed=st.integers(0, 10_000), n=st.integers(1, 60), dpi=st.sampled_from([50, 100, 220]))
+@settings(max_examples=6)
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 40), dpi=st.sampled_from([50, 100, 220]))
 def test_no_label_covers_a_label_or_a_point(seed, n, dpi):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, 2)) ** 3  # crowded in the middle
@@ -43,11 +43,11 @@ def test_no_label_covers_a_label_or_a_point(seed, n, dpi):
 
 
 def test_the_first_labels_are_placed_and_empty_ones_skipped():
-    points = np.zeros((300, 2))
+    points = np.zeros((120, 2))
     figure, ax = plot(points)
-    placed = place_labels(ax, points, ["", *(f"label {i}" for i in range(299))], 8)
+    placed = place_labels(ax, points, ["", *(f"label {i}" for i in range(119))], 8)
     texts = [label.get_text() for label in placed]
-    assert texts == [f"label {i}" for i in range(len(texts))] and 3 < len(texts) < 200
+    assert texts == [f"label {i}" for i in range(len(texts))] and 3 < len(texts) < 100
     assert len(ax.texts) == len(placed), "what was measured is gone"
     plt.close(figure)
 

@@ -1,7 +1,7 @@
 """The sparsity report beside a count by brute force, and on planted data."""
 
 import sys
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -138,6 +138,20 @@ def test_stored_zeros_duplicates_and_disorder_do_not_count_and_stay():
     assert report.columns.tolist() == [0, 2] and report.counts.tolist() == [1, 2]
     assert report.n_nonzero == 3
     assert buffers(X) == before
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_indices_of_any_kind_read_only_and_unsorted(dtype):
+    D = planted(50)
+    X = sp.csr_array(D)
+    order = np.concatenate([np.arange(e - 1, s - 1, -1) for s, e in pairwise(X.indptr)])
+    X.indices, X.indptr = X.indices[order].astype(dtype), X.indptr.astype(dtype)
+    for array in (X.data, X.indices, X.indptr):
+        array.flags.writeable = False
+    report, want = sparsity_report(X), sparsity_report(D)
+    assert report.counts.tolist() == want.counts.tolist()
+    assert report.zero_cosine == want.zero_cosine
+    assert report.duplicates.tolist() == want.duplicates.tolist()
 
 
 def test_one_row_and_no_value():
