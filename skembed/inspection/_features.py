@@ -6,6 +6,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 N_GROUPS = 10
+INSIDE = {  # attributes that tell of an estimator inside, and where it is
+    "steps": "last step: model[-1]",
+    "best_estimator_": "best_estimator_",
+    "estimator_": "estimator_",
+}
 
 
 def state_of(estimator, function):
@@ -13,10 +18,10 @@ def state_of(estimator, function):
     check_is_fitted(estimator)
     state = getattr(estimator, "_state", None)
     if state is None:
-        hint = ". For a pipeline, pass its last step: model[-1]"
+        hints = [f" Pass its {part}." for name, part in INSIDE.items() if hasattr(estimator, name)]
         raise TypeError(
             f"{function} needs an embedding bag or a factorization machine of skembed, got "
-            f"{type(estimator).__name__}{hint if hasattr(estimator, 'steps') else ''}."
+            f"{type(estimator).__name__}.{''.join(hints[:1])}"
         )
     return state
 
