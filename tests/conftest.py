@@ -28,6 +28,9 @@ os.environ.setdefault(
 # Lets scikit-learn's estimator checks run those of the array API; SciPy reads it when imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+# Plots are drawn without a screen.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
 # The first call of a kernel compiles it, so a time limit per example would fail at random.
 settings.register_profile("skembed", deadline=None, derandomize=True)
 settings.load_profile("skembed")

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SparseRowGradient:
     """Summed gradients of the touched rows of a table; every other row has gradient zero.
 
-    Attributes
+    Parameters
     ----------
     indices : ndarray of shape (m,), int32 or int64
         Touched rows, strictly increasing.
@@ -23,6 +23,14 @@ class SparseRowGradient:
         Occurrences of each row in the batch.
     shape : tuple of two int
         Shape of the table.
+
+    Examples
+    --------
+    >>> from skembed.inspection import SparseRowGradient
+    >>> ids, slopes = [4, 1, 4], [[1.0], [2.0], [3.0]]  # row 4 occurs twice
+    >>> gradient = SparseRowGradient.from_occurrences(ids, slopes, shape=(6, 1))
+    >>> gradient.indices.tolist(), gradient.values.tolist(), gradient.counts.tolist()
+    ([1, 4], [[2.0], [4.0]], [1, 2])
     """
 
     indices: np.ndarray
@@ -70,7 +78,23 @@ class SparseRowGradient:
         return cls(groups.ids, total, np.diff(groups.starts), tuple(shape))
 
     def add(self, other):
-        """Return the sum of two gradients of one table."""
+        """Add a gradient of the same table.
+
+        Parameters
+        ----------
+        other : SparseRowGradient
+            The other one.
+
+        Returns
+        -------
+        SparseRowGradient
+            The sum.
+
+        Raises
+        ------
+        ValueError
+            If the shapes differ.
+        """
         if self.shape != other.shape:
             raise ValueError(f"Cannot add gradients of shapes {self.shape} and {other.shape}.")
         rows, inverse = np.unique(
@@ -86,15 +110,38 @@ class SparseRowGradient:
         return SparseRowGradient(rows, values, counts, self.shape)
 
     def scale(self, factor):
-        """Return the gradient times a number, or times one number a row, shape (m, 1)."""
+        """Multiply the gradient.
+
+        Parameters
+        ----------
+        factor : float or ndarray of shape (m, 1)
+            One number, or one for each listed row.
+
+        Returns
+        -------
+        SparseRowGradient
+            The product.
+        """
         return replace(self, values=self.values * np.asarray(factor, self.values.dtype))
 
     def norm(self):
-        """Return the Euclidean norm over all rows, summed in float64."""
+        """Compute the Euclidean norm over all rows, in float64.
+
+        Returns
+        -------
+        float
+            The norm.
+        """
         return float(np.linalg.norm(self.values.astype(np.float64, copy=False)))
 
     def to_csr(self):
-        """Return the gradient as a SciPy CSR array of the shape of the table."""
+        """Convert to a SciPy CSR array.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            The gradient in the shape of the table.
+        """
         m, d = len(self.indices), self.shape[1]
         indptr = np.zeros(self.shape[0] + 1, np.int64)
         indptr[self.indices + 1] = d

@@ -3,7 +3,6 @@
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from skembed.kernels import get_backend
 from skembed.losses import Loss
 from skembed.models import FactorizationModel
 from skembed.solvers import Adagrad, RowwiseAdagrad
@@ -15,7 +14,7 @@ from ._regressor import LOSS as NUMBER_LOSS
 from ._regressor import NAMES as NUMBER_LOSSES
 from ._regressor import BaseRegressor
 from ._settings import Settings
-from ._validation import check_csr, check_start
+from ._validation import check_start
 
 START = 0.05  # standard deviation of drawn vectors
 ADAGRAD_RATE = 0.1
@@ -155,14 +154,6 @@ class FactorizationSettings(Settings):
         return check_start(
             array.reshape(len(array), -1) if array.ndim > 2 else array, n_features, d
         )
-
-    def _row(self, x):
-        """Return one row as a batch, and the columns of its stored values."""
-        X = check_csr(self, x, reset=False, dtype=self._state.params["table"].dtype)
-        if X.shape[0] != 1:
-            raise ValueError(f"Expected one row, got {X.shape[0]}. Take it as X[[i]].")
-        batch = self._batch_of(X, 0, 1, get_backend())
-        return batch, self._state.index.row_columns()[batch.indices]
 
     @property
     def active_embedding_(self):

@@ -54,6 +54,13 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         numeric = None if numeric is None else numeric[rows]
         return CSRBatch(*mapped, rows, scale, numeric, state.fields)
 
+    def _row(self, x):
+        """Return one row as a batch."""
+        X = check_csr(self, x, reset=False, dtype=self._state.params["table"].dtype)
+        if X.shape[0] != 1:
+            raise ValueError(f"Expected one row, got {X.shape[0]}. Take it as X[[i]].")
+        return self._batch_of(X, 0, 1, get_backend())
+
     def _raw(self, X):
         """Return raw predictions, shape (n_samples, n_outputs)."""
         blocks = self._by_block(

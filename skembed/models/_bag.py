@@ -120,6 +120,11 @@ class BagModel:
         table = params["table"]
         return self._pool(table, batch, backend)[0][:, : table.d_embedding]
 
+    def layer_inputs(self, params, batch, backend):
+        """Return the inputs of every layer of the head, each of shape (n_in, b)."""
+        pooled, _ = self._pool(params["table"], batch, backend)
+        return self._inputs(params, pooled, batch)
+
     def predict(self, params, batch, backend):
         """Return raw predictions, shape (n_outputs, b)."""
         pooled, _ = self._pool(params["table"], batch, backend)

@@ -2,9 +2,10 @@
 
 from numbers import Real
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._base import SOLVERS, Solver, with_row_options
+from ._base import SOLVERS, Solver, over_mean, with_row_options
 
 SMALL = 0.0064  # by measurement on real data, see the page on defaults
 INTERCEPT_START = 1e-6  # its first full-batch gradient is rounding noise: no full step for that
@@ -85,6 +86,10 @@ class Adagrad(Solver):
 
     def start_rows(self, table, state, lo, hi, lr, batch_size):
         state["sum_sq"].values[lo:hi, : state["sum_sq"].d] = self._start(batch_size)
+
+    def row_rates(self, slots, *, lr, step):
+        root = np.sqrt(slots["sum_sq"])
+        return over_mean(lr, np.where(root > 0, root + self.eps, 0))
 
     def kernel_args(self, *, lr, keep, step, d, name):
         return float(keep), float(lr), float(self.eps)

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ._base import SOLVERS, Solver, with_row_options
+from ._base import SOLVERS, Solver, over_mean, with_row_options
 from ._catch_up import AdamCatchUp
 from ._lazy_adam import correction
 
@@ -90,6 +90,11 @@ class AdamW(Solver):
         m, v = state["m"].values, state["v"].values
         decays = self.decay_scope == "all"
         return AdamCatchUp(table, m, v, self.beta_1, self.beta_2, self.eps, decays)
+
+    def row_rates(self, slots, *, lr, step):
+        root, step = np.sqrt(slots["v"]), max(step, 1)
+        rates = over_mean(lr, np.where(root > 0, root + self._eps(step), 0))
+        return rates * correction(self.beta_1, self.beta_2, step)
 
     def _eps(self, step):
         return self.eps * np.sqrt(1 - self.beta_2**step)

@@ -43,6 +43,12 @@ def with_row_options(cls):
     return cls
 
 
+def over_mean(lr, denominators):
+    """Return `lr` over the mean of each row of denominators, NaN where all of them are zero."""
+    mean = denominators.mean(axis=1, dtype=np.float64)
+    return np.divide(lr, mean, out=np.full(len(mean), np.nan), where=mean > 0)
+
+
 class Solver(BaseEstimator):
     """Base of the solvers: hyper-parameters and a rule, no state.
 
@@ -192,6 +198,34 @@ class Solver(BaseEstimator):
         """
         if self.decay_scope == "all" and weight_decay > 0:
             return DecayCatchUp(table)
+        return None
+
+    @property
+    def memory(self):
+        """Steps that dense training would remember a gradient in, by slot.
+
+        Of the slots that fade only when their row is listed: what they hold may lie further back.
+        """
+        return {}
+
+    def row_rates(self, slots, *, lr, step):
+        """Return the effective learning rates: what a lasting gradient of a row is multiplied by.
+
+        Parameters
+        ----------
+        slots : dict of str to ndarray of shape (m, d) or (m, 1)
+            State of some rows.
+        lr : float
+            Learning rate.
+        step : int
+            Steps made.
+
+        Returns
+        -------
+        ndarray of shape (m,), float, or None
+            `lr` over the mean denominator of the coordinates of a row; NaN for a row that has
+            known no gradient but zero; None where the solver does not tell.
+        """
         return None
 
     def kernel_args(self, *, lr, keep, step, d, name):

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ._base import SOLVERS, Solver
+from ._base import SOLVERS, Solver, over_mean
 
 
 @SOLVERS.register("ftrl")
@@ -88,6 +88,11 @@ class FTRL(Solver):
 
     def start_rows(self, table, state, lo, hi, lr, batch_size):
         state["z"].values[lo:hi] = self._z_of(table.values[lo:hi], "table", lr, np)
+
+    def row_rates(self, slots, *, lr, step):
+        l2 = self._penalties("table")[1]
+        root = np.sqrt(slots["n"])
+        return over_mean(1.0, (self.beta + root) / lr + l2)
 
     def catch_up(self, table, state, weight_decay, step):
         if weight_decay:

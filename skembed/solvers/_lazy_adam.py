@@ -6,7 +6,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._base import SOLVERS, Solver, with_row_options
+from ._base import SOLVERS, Solver, over_mean, with_row_options
 
 LONGEST = 1 << 16  # steps of a row after which its bias correction stays as it is
 
@@ -113,6 +113,18 @@ class LazyAdam(Solver):
         A parameter of the head has made every step of the fit.
         """
         return self.eps if name == "table" else self.eps * np.sqrt(1 - self.beta_2**step)
+
+    @property
+    def memory(self):
+        return {"m": 1 / (1 - self.beta_1), "v": 1 / (1 - self.beta_2)}
+
+    def row_rates(self, slots, *, lr, step):
+        root = np.sqrt(slots["v"])
+        rates = over_mean(lr, np.where(root > 0, root + self.eps, 0))
+        if self.bias_correction == "row":
+            n = slots["n_steps"][:, 0].clip(1, LONGEST)
+            return rates * _corrections(self.beta_1, self.beta_2)[n - 1]
+        return rates * correction(self.beta_1, self.beta_2, max(step, 1))
 
     def kernel_args(self, *, lr, keep, step, d, name):
         b1, b2, keep = self.beta_1, self.beta_2, float(keep)

@@ -2,6 +2,7 @@
 
 from numbers import Real
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ._base import SOLVERS, Solver, with_row_options
@@ -79,6 +80,14 @@ class SGD(Solver):
 
     def rate_for(self, loss):
         return 0.5 if loss.targets == "numbers" else self.default_learning_rate
+
+    @property
+    def memory(self):
+        return {"velocity": 1 / (1 - self.momentum)} if self.momentum else {}
+
+    def row_rates(self, slots, *, lr, step):
+        n = len(slots["velocity"]) if self.momentum else 1
+        return np.full(n, lr / (1 - self.momentum))
 
     def _mix(self):
         """Shares of gradient and velocity in a step."""

@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 from fitted import small_data
 from skembed import (
     EmbeddingBagClassifier,
+    EmbeddingBagRegressor,
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,
 )
@@ -99,5 +101,94 @@ def test_what_cannot_be_explained():
         explain(fm.fit(X, y), X[:2])
     with pytest.raises(ValueError, match="features"):
         explain(fm, X[[0], :5])
-    with pytest.raises(TypeError, match=r"factorization machine.*EmbeddingBagClassifier"):
-        explain(EmbeddingBagClassifier(**QUICK).fit(X, y), X[[0]])
+    with pytest.raises(TypeError, match=r"factorization machine.*LogisticRegression"):
+        explain(LogisticRegression().fit(X, y), X[[0]])
+
+
+BAGS = [
+    {}, dict(pooling="mean"), dict(pooling="sum"), dict(pooling="max"), dict(linear_term=True),
+    dict(hidden_layer_sizes=(7,)), dict(hidden_layer_sizes=(7, 5)),
+    dict(hidden_layer_sizes=(7, 5), pooling="max"), dict(hidden_layer_sizes=(7,), linear_term=True),
+    dict(numeric_features=[1, 8]), dict(numeric_features=[1, 8], hidden_layer_sizes=(6,)),
+    dict(numeric_features=[1], linear_term=True), dict(padding_features=[3], frozen_features=[5]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("options", BAGS, ids=str)
+def test_parts_of_a_bag_sum_to_the_score(options, n_outputs):
+    X, _ = small_data()
+    y = np.random.default_rng(1).normal(size=(60, n_outputs))
+    bag = EmbeddingBagRegressor(**options, **QUICK).fit(X, y[:, 0] if n_outputs == 1 else y)
+    scores = bag.predict(X)
+    for i in (0, 7, 31):
+        found = explain(bag, X[[i]])
+        total = found.intercept + found.linear.sum(axis=0)
+        np.testing.assert_allclose(total, scores[i], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.score, scores[i], rtol=0, atol=1e-9)
+        present = np.flatnonzero(X[[i]].toarray())
+        assert found.columns.tolist() == [
+            j for j in present if j not in options.get("padding_features", ())
+        ]
+        assert found.linear.shape[1:] == (() if n_outputs == 1 else (3,))
+        assert len(found.pairs) == len(found.interactions) == 0
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "ova", "hinge", "negative_sampling"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_parts_of_a_classifier_sum_to_its_scores(loss, dtype):
+    X, _ = small_data(dtype=dtype)
+    bag = EmbeddingBagClassifier(loss=loss, **QUICK).fit(X, np.arange(60) % 4)
+    want, tol = bag.decision_function(X), 1e-9 if dtype == np.float64 else 1e-6
+    for i in (2, 9):
+        found = explain(bag, X[[i]])
+        np.testing.assert_allclose(found.intercept + found.linear.sum(axis=0), want[i], atol=tol)
+
+
+def test_parts_of_a_linear_bag_are_what_its_vectors_say():
+    X, y = small_data()
+    bag = EmbeddingBagClassifier(pooling="sum", numeric_features=[4], **QUICK).fit(X, y)
+    found, row = explain(bag, X[[4]]), X[[4]].toarray()[0]
+    want = row * (bag.embedding_ @ bag.coef_[0, :3])
+    want[4] = row[4] * bag.coef_[0, 3]
+    np.testing.assert_allclose(found.linear, want[found.columns], rtol=1e-12)
+    assert found.intercept == bag.intercept_[0]
+
+
+def test_parts_of_a_hidden_layer_are_the_slope_at_the_row():
+    X, y = small_data()
+    bag = EmbeddingBagClassifier(pooling="sum", hidden_layer_sizes=(9,), **QUICK)
+    bag.fit(X, np.roll(y, 3))
+    found, step = explain(bag, X[[4]]), 1e-6
+    for j, part in zip(found.columns, found.linear, strict=True):
+        near = X[[4]].toarray()
+        near[0, j] *= 1 + step
+        slope = (bag.decision_function(near)[0] - found.score) / step
+        np.testing.assert_allclose(part, slope, atol=1e-6)
+
+
+def test_a_bag_of_no_known_feature_is_the_head_at_zero():
+    X, y = small_data()
+    nothing = sp.csr_array((1, 12))
+    for options in ({}, dict(hidden_layer_sizes=(4,)), dict(pooling="max")):
+        bag = EmbeddingBagClassifier(**options, **QUICK).fit(X, y)
+        found = explain(bag, nothing)
+        assert found.score == found.intercept == pytest.approx(bag.decision_function(nothing)[0])
+        assert len(found.columns) == 0
+
+
+def test_names_can_be_given_and_text_shows_the_largest_parts():
+    X, y = small_data()
+    names = [f"<{j}>" for j in range(12)]
+    bag = EmbeddingBagClassifier(**QUICK).fit(X, y)
+    found = explain(bag, X[[2]], feature_names=names)
+    assert found.names.tolist() == [f"<{j}>" for j in found.columns]
+    assert found.top(1)[0][0] in str(found) and "intercept" in str(found)
+    assert "&lt;" in found._repr_html_() and found.names[0] not in found._repr_html_()
+    fm = FactorizationMachineClassifier(**QUICK).fit(X, np.arange(60) % 3)
+    text = str(explain(fm, X[[int(np.argmax(np.diff(X.indptr)))]]))
+    assert all(f"Score of {c}:" in text for c in fm.classes_) and " more" in text
+    several = FactorizationMachineRegressor(**QUICK).fit(X, np.column_stack([y, 1 - y]))
+    assert "Score of output 1:" in str(explain(several, X[[2]]))
+    with pytest.raises(ValueError, match="one entry for each of 12 columns"):
+        explain(bag, X[[2]], feature_names=names[:3])

@@ -232,3 +232,24 @@ def test_ftrl_refuses_decay_and_finds_zeros(dtype):
     zeros = table.values[:, :D] == 0
     assert 0.3 < zeros[touched].mean() < 0.9
     assert not zeros[~touched].any()
+
+
+def test_effective_rates_are_those_of_the_next_move(solver, dtype):
+    """A gradient far smaller than the state moves a row by its rate times the gradient."""
+    table, state = new_table(solver, dtype)
+    backend = Backend()
+    for t, (ids, values) in enumerate(zipf_gradients(dtype), start=1):
+        solver.step(table, state, listed(ids, values), lr=0.1, keep=1.0, step=t, backend=backend)
+    every = np.arange(N_ROWS)
+    slots = {name: array.values[every, : min(D, array.d)] for name, array in state.items()}
+    rates = np.broadcast_to(solver.row_rates(slots, lr=0.1, step=t), (N_ROWS,))
+    seen = np.unique(np.concatenate([ids for ids, _ in zipf_gradients(dtype)]))
+    assert np.isfinite(rates[seen]).all() and (rates[seen] > 0).all()
+    for slot, steps in solver.memory.items():
+        assert slot in state and steps >= 1
+    if "adagrad" in solver.name or solver.name == "sgd":
+        options = dict(lr=0.1, keep=1.0, step=t + 1, d=D, name="table", xp=np)
+        small = np.full((N_ROWS, D), 1e-6, dtype)
+        moved = -solver.rule(np.zeros_like(small), small, slots, **options)[0][seen] / 1e-6
+        harmonic = D / (1 / moved).sum(axis=1)
+        np.testing.assert_allclose(harmonic, rates[seen], rtol=1e-5)
