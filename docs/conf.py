@@ -29,8 +29,9 @@ extensions = [
 ]
 exclude_patterns = ["changes/[a-z]*"]
 
-autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True, "inherited-members": True}
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # autodoc writes them out
 numpydoc_validation_checks = set()  # the tests do
 
@@ -60,6 +61,8 @@ html_theme_options = {
     "footer_end": ["sphinx-version"],
 }
 html_sidebars = {"index": []}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 
 PAGE = """{title}
