@@ -29,8 +29,12 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _by_block(self, X, operation):
         """Return the results of operation(model, params, batch, backend) on blocks of rows."""
         check_is_fitted(self)
+        X = check_csr(self, X, reset=False, dtype=self._state.params["table"].dtype)
+        return self._over_blocks(X, operation)
+
+    def _over_blocks(self, X, operation):
+        """Do the same for a checked `CSR`."""
         state = self._state
-        X = check_csr(self, X, reset=False, dtype=state.params["table"].dtype)
         results, n, lo = [], X.shape[0], 0
         jobs = 1 if n == 1 else effective_n_jobs(self.n_jobs)
         backend = get_backend(jobs, work=len(X.indices))
@@ -87,7 +91,12 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             One dense vector a row; zeros for a row without a known feature. A factorization
             machine with several outputs or fields has the vectors of all of them side by side.
         """
-        blocks = self._by_block(
+        check_is_fitted(self)
+        return self._pool(check_csr(self, X, reset=False, dtype=self._state.params["table"].dtype))
+
+    def _pool(self, X):
+        """Return the pooled vectors of the rows of a checked `CSR`."""
+        blocks = self._over_blocks(
             X, lambda model, params, batch, backend: model.pool(params, batch, backend)
         )
         return np.concatenate(blocks)

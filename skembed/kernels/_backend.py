@@ -364,6 +364,10 @@ class Backend(Blocks, PairOperations, TokenOperations):
         """Set last[ids] = now."""
         last[ids] = now
 
+    def add_rows(self, ids, table, rows, share):
+        """Add share * rows[ids] to the listed rows of a table of the same shape."""
+        table[ids] += table.dtype.type(share) * rows[ids]
+
     def limit_norm(self, ids, table, bound):
         """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
         norms = np.linalg.norm(table[ids].astype(np.float64), axis=1)
