@@ -150,7 +150,7 @@ class CrossFitEmbedding(BaseEmbedding):
             trained = sample  # by the fit of all rows
             if not self.refit:
                 trained, _ = self._split(sample, self._target, whole.seed, given, backend)
-            start = self._first_start(whole.seed, sample.X, sample.y, trained.rows, d)
+            start = self._first_start(whole.seed, sample.X, sample.y, trained.rows, whole.vectors)
         out, fold = np.empty((X.shape[0], d), whole.params["table"].dtype), copy.copy(self)
         for train, test in folds:
             rows = np.intersect1d(train, sample.rows)
