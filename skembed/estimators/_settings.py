@@ -162,7 +162,7 @@ class Settings(FittedEmbedding):
         return check_start(init, n_features, copies * d, n_known)
 
     def _later_start(self, seed, X, vectors):
-        """Return what writes rows that come after the first call; `vectors` as in `FitState`."""
+        """Return what writes rows that come after the first call; `vectors` as in the model."""
         if isinstance(self.init, FrozenEstimator):
             other = self.init.estimator
             return self._start_of(other, other.n_features_in_, vectors)
