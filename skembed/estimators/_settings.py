@@ -261,8 +261,8 @@ class Settings(FittedEmbedding):
             )
         if state.slots != problem.solver.table_slots:
             raise ValueError(
-                f"The solver was changed to {problem.solver!r}, whose state is not that of the "
-                "earlier fit. Fit anew with warm_start=False."
+                f"The solver was changed to {problem.solver.name!r} ({problem.solver!r}), whose "
+                "state is not that of the earlier fit. Fit anew with warm_start=False."
             )
         width, table = self.n_components, state.params["table"]
         before = state.model.width(state.params)

@@ -170,7 +170,7 @@ def test_the_start_is_kept_with_the_state():
     saved.partial_fit(first, Y[:30], classes=[0, 1])
     saved = pickle.loads(pickle.dumps(saved)).partial_fit(later, Y[30:])
     assert learned(saved) == learned(whole)
-    with pytest.raises(ValueError, match="The solver was changed to SGD"):
+    with pytest.raises(ValueError, match=r"changed to 'sgd' \(SGD\(\)\)"):
         whole.set_params(solver__decay_toward="zero").partial_fit(later, Y[30:])
     whole.set_params(solver__decay_toward="start").drop_solver_state()
     assert whole._state.solver_state == {}
