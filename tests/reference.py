@@ -135,18 +135,20 @@ class ReferenceSolver:
     """One step, row by row and coordinate by coordinate.
 
     `decay_scope` "all" decays every trainable row at every step; "adamw" also moves every row.
+    `decay_toward` "start" decays the table to the values of its first step, else to zero.
     """
 
     def __init__(
         self, name, lr, *, weight_decay=0.0, eps=None, b1=0.9, b2=0.999, bias="row",
         decay_scope="touched", momentum=0.0, nesterov=False, beta=1.0, l1=0.0, l2=0.0, start=0.0,
+        decay_toward="zero",
     ):  # fmt: skip
         self.name, self.lr, self.decay, self.decay_scope = name, lr, weight_decay, decay_scope
         self.b1, self.b2, self.bias = b1, b2, bias
         self.momentum, self.nesterov = momentum, nesterov
         self.beta, self.l1, self.l2, self.start = beta, l1, l2, start
         self.eps = {"lazy_adam": 1e-8, "adamw": 1e-8}.get(name, 1e-10) if eps is None else eps
-        self.state = {}
+        self.state, self.decay_toward = {}, decay_toward
 
     def step(self, key, w, g, listed, t, *, trainable=None, dense=False):
         """Step the listed rows of w (n, d) in place; `key` names the array."""
@@ -156,6 +158,8 @@ class ReferenceSolver:
             start += 1e-6 if key == "intercept" and "adagrad" in self.name else 0.0
             zeros = np.zeros_like(w)
             self.state[key] = {"s": zeros + start, "m": zeros.copy(), "n": np.zeros(len(w), int)}
+            to_start = self.decay_toward == "start" and key == "table"
+            self.state[key]["goal"] = w.copy() if to_start else zeros
             if self.name == "ftrl":
                 l1, l2 = self._penalties(key)
                 self.state[key]["m"] = -w * (self.beta / lr + l2) - np.sign(w) * l1
@@ -165,7 +169,7 @@ class ReferenceSolver:
         state = self.state[key]
         for j in range(len(w)):
             if decays[j] and key != "intercept":
-                w[j] *= 1 - lr * self.decay
+                w[j] -= lr * self.decay * (w[j] - state["goal"][j])
             if moves[j]:
                 state["n"][j] += 1
                 for k in range(w.shape[1]):

@@ -112,6 +112,17 @@ class FeatureIndex:
                    self.n_rows)  # fmt: skip
         return index
 
+    def look_up(self, columns):
+        """Return the table row of each column, int32; -1 where it has none."""
+        if self.direct is not None:
+            return self.direct[columns]
+        at = np.searchsorted(self.columns, columns)
+        known = at < len(self.columns)
+        known[known] = self.columns[at[known]] == columns[known]
+        rows = np.full(len(columns), NO_ROW)
+        rows[known] = self.rows[at[known]]
+        return rows
+
     def row_columns(self):
         """Return the column of each row, shape (n_rows,)."""
         out = np.empty(self.n_rows, self.columns.dtype)

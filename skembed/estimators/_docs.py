@@ -32,11 +32,11 @@ learning_rate_init : float or None, default=None
 BAG_INIT = """
 init : {"uniform", "normal"}, array-like or transformer, default="uniform"
     Starting vectors: uniform in ±1 / n_components; normal with the same variance; the rows of an
-    array of shape (n_features, n_components); those of another `EmbeddingBag`; or the components
-    of a `TruncatedSVD`, scaled to the size of drawn vectors. An unfitted transformer is cloned and
-    fitted on the training rows; a fitted one comes in a
-    :class:`sklearn.frozen.FrozenEstimator`. A drawn vector depends on `random_state` and the
-    column alone.
+    array of shape (n_features, n_components); those of another `EmbeddingBag`, zeros where it has
+    none; or the components of a `TruncatedSVD`, scaled to the size of drawn vectors. An unfitted
+    transformer is cloned and fitted on the training rows, in `partial_fit` on those of the first
+    call; a fitted one comes in a :class:`sklearn.frozen.FrozenEstimator`. A drawn vector depends on
+    `random_state` and the column alone.
 """.strip()
 
 FM_MODEL = """
@@ -70,10 +70,12 @@ learning_rate_init : float or None, default=None
 FM_INIT = """
 init : {"normal", "uniform"}, array-like or transformer, default="normal"
     Starting vectors: normal with a standard deviation of .05; uniform with the same; an array of
-    the shape of `embedding_`; those of an `EmbeddingBag`; or the components of a `TruncatedSVD`,
-    scaled to the size of drawn vectors. An unfitted transformer is cloned and fitted on the
-    training rows; a fitted one comes in a :class:`sklearn.frozen.FrozenEstimator`. A drawn vector
-    depends on `random_state` and the column alone.
+    the shape of `embedding_`; those of an `EmbeddingBag`, zeros where it has none; or the
+    components of a `TruncatedSVD`, scaled to the size of drawn vectors. One vector a feature serves
+    all its outputs and fields. An unfitted transformer is cloned and fitted on the training rows,
+    in `partial_fit` on those of the first call; a fitted one comes in a
+    :class:`sklearn.frozen.FrozenEstimator`. A drawn vector depends on `random_state` and the column
+    alone.
 """.strip()
 
 PARAMETERS = """
@@ -95,8 +97,9 @@ learning_rate : {"constant", "linear", "invscaling"}, default="constant"
 weight_decay : float, default=0.0
     Decoupled decay: before its step a row of the batch is multiplied by 1 - learning rate *
     weight_decay, once however often it occurs, and so is the head; rows that are not in the batch
-    too if the solver's `decay_scope` is ``"all"``. Intercepts and frozen rows do not decay. A
-    feature that is often listed is often decayed: start with 0.01 or less.
+    too if the solver's `decay_scope` is ``"all"``; toward the vectors of `init`, not to zero, if
+    its `decay_toward` is ``"start"``. Intercepts and frozen rows do not decay. A feature that is
+    often listed is often decayed: start with 0.01 or less.
 
 batch_size : int or "auto", default="auto"
     Rows in a batch. ``"auto"`` is n // 128 within 64 and 256 for n rows to train on, and 256 in
@@ -146,6 +149,13 @@ frozen_features : array-like of int, bool or str, "all" or None, default=None
     Columns whose vectors contribute but neither move nor decay.
 
 {init}
+
+unseen : {"zero", "rare_mean"}, default="zero"
+    What features add that have no vector when rows are predicted or transformed: those that did not
+    occur in training, and those below `min_count`. ``"zero"``: nothing, and they are outside the
+    divisor. ``"rare_mean"``: each has the mean, weighted by `feature_counts_`, of the vectors (and
+    direct weights) of rare features: those that were seen at most twice as often as the rarest one.
+    Padding stays outside. It can be changed after `fit`.
 
 {class_weight}random_state : int, RandomState instance or None, default=None
     Draws the starting vectors and the order of rows. With an int, results are the same bits on

@@ -99,6 +99,7 @@ class FactorizationSettings(Settings):
         padding_features=None,
         frozen_features=None,
         init="normal",
+        unseen="zero",
         random_state=None,
         verbose=0,
         n_jobs=None,
@@ -125,6 +126,7 @@ class FactorizationSettings(Settings):
             padding_features=padding_features,
             frozen_features=frozen_features,
             init=init,
+            unseen=unseen,
             random_state=random_state,
             verbose=verbose,
             n_jobs=n_jobs,
@@ -147,13 +149,15 @@ class FactorizationSettings(Settings):
             return ADAGRAD_RATE
         return super()._rate_for(solver, loss)
 
-    def _check_start(self, init, n_features, d):
+    def _check_start(self, init, n_features, copies, d, n_known=None):
         array = np.asarray(init)
         if array.ndim == 4:  # outputs and fields, which the rows of the table hold the other way
             array = array.swapaxes(1, 2)
-        return check_start(
-            array.reshape(len(array), -1) if array.ndim > 2 else array, n_features, d
-        )
+        if array.ndim > 2:
+            array = array.reshape(len(array), -1)
+        elif array.ndim < 2 or array.shape[1] != copies * d:  # one vector, for all outputs, fields
+            array = np.tile(check_start(array, n_features, d, n_known), copies)
+        return check_start(array, n_features, copies * d, n_known)
 
     @property
     def active_embedding_(self):
@@ -267,6 +271,7 @@ class FactorizationMachineClassifier(FactorizationSettings, BaseClassifier):
         padding_features=None,
         frozen_features=None,
         init="normal",
+        unseen="zero",
         class_weight=None,
         random_state=None,
         verbose=0,
@@ -297,6 +302,7 @@ class FactorizationMachineClassifier(FactorizationSettings, BaseClassifier):
             padding_features=padding_features,
             frozen_features=frozen_features,
             init=init,
+            unseen=unseen,
             random_state=random_state,
             verbose=verbose,
             n_jobs=n_jobs,

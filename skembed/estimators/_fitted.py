@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skembed.core import CSRBatch, ParamTable
 from skembed.kernels import get_backend
 
+from ._unseen import RareMean
 from ._validation import CSR, check_csr, numeric_rows
 
 BLOCK_VALUES, BLOCK_ROWS = 1_000_000, 50_000  # stored values and rows predicted at a time
@@ -29,9 +30,13 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _by_block(self, X, operation):
         """Return the results of operation(model, params, batch, backend) on blocks of rows."""
         check_is_fitted(self)
+        X = check_csr(self, X, reset=False, dtype=self._state.params["table"].dtype)
+        return self._over_blocks(X, operation)
+
+    def _over_blocks(self, X, operation):
+        """Do the same for a checked `CSR`."""
         state = self._state
-        X = check_csr(self, X, reset=False, dtype=state.params["table"].dtype)
-        results, n, lo = [], X.shape[0], 0
+        results, n, lo, unseen = [], X.shape[0], 0, self._unseen_features(X.shape[1])
         jobs = 1 if n == 1 else effective_n_jobs(self.n_jobs)
         backend = get_backend(jobs, work=len(X.indices))
         with backend, np.errstate(all="ignore"):
@@ -39,18 +44,34 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 goal = X.indptr[lo] + BLOCK_VALUES
                 hi = max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1)
                 hi = min(hi, lo + BLOCK_ROWS, n)
-                batch = self._batch_of(X, lo, hi, backend)
-                results.append(operation(state.model, state.params, batch, backend).copy())
+                part = self._part(X, lo, hi)
+                params, batch = state.params, self._batch_of(part, backend)
+                if unseen is not None:
+                    params, batch = unseen.fold(part, batch, backend)
+                results.append(operation(state.model, params, batch, backend).copy())
                 lo = hi
         return results
 
-    def _batch_of(self, X, lo, hi, backend):
-        """Return rows lo..hi of a `CSR` as a batch of all their rows."""
-        state, (s, e) = self._state, X.indptr[[lo, hi]]
-        part = CSR(X.indptr[lo : hi + 1] - s, X.indices[s:e], X.data[s:e], (hi - lo, X.shape[1]))
-        mapped = backend.map_columns(part.indptr, part.indices, part.data, state.index)
+    def _unseen_features(self, n_features):
+        """Return what folds features without a vector into a prediction, or None."""
+        if self.unseen == "zero":
+            return None
+        padding = self._resolve_columns("padding_features", n_features)
+        return RareMean(self._state, np.union1d(padding, self._state.numeric))
+
+    @staticmethod
+    def _part(X, lo, hi):
+        """Return rows lo..hi of a `CSR`."""
+        s, e = X.indptr[[lo, hi]]
+        shape = hi - lo, X.shape[1]
+        return CSR(X.indptr[lo : hi + 1] - s, X.indices[s:e], X.data[s:e], shape)
+
+    def _batch_of(self, X, backend):
+        """Return a `CSR` as a batch of all its rows."""
+        state = self._state
+        mapped = backend.map_columns(X.indptr, X.indices, X.data, state.index)
         scale = backend.scale(mapped[0], mapped[2], state.model.pooling)
-        rows, numeric = np.arange(hi - lo), numeric_rows(part, state.numeric)
+        rows, numeric = np.arange(X.shape[0]), numeric_rows(X, state.numeric)
         numeric = None if numeric is None else numeric[rows]
         return CSRBatch(*mapped, rows, scale, numeric, state.fields)
 
@@ -94,7 +115,12 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             One dense vector a row; zeros for a row without a known feature. A factorization
             machine with several outputs or fields has the vectors of all of them side by side.
         """
-        blocks = self._by_block(
+        check_is_fitted(self)
+        return self._pool(check_csr(self, X, reset=False, dtype=self._state.params["table"].dtype))
+
+    def _pool(self, X):
+        """Return the pooled vectors of the rows of a checked `CSR`."""
+        blocks = self._over_blocks(
             X, lambda model, params, batch, backend: model.pool(params, batch, backend)
         )
         return np.concatenate(blocks)

@@ -14,6 +14,7 @@ from skembed.models import (
     ArrayStart,
     BagModel,
     ComponentsStart,
+    KnownStart,
     NormalStart,
     SampledBagModel,
     UniformStart,
@@ -60,6 +61,7 @@ class Settings(FittedEmbedding):
             HasMethods(["fit", "transform"]),
             "array-like",
         ],
+        "unseen": [StrOptions({"zero", "rare_mean"})],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "n_jobs": [Integral, None],
@@ -94,6 +96,7 @@ class Settings(FittedEmbedding):
         padding_features,
         frozen_features,
         init,
+        unseen,
         random_state,
         verbose,
         n_jobs,
@@ -119,6 +122,7 @@ class Settings(FittedEmbedding):
         self.padding_features = padding_features
         self.frozen_features = frozen_features
         self.init = init
+        self.unseen = unseen
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -153,24 +157,27 @@ class Settings(FittedEmbedding):
         names = getattr(self, "feature_names_in_", None)
         return check_columns(getattr(self, parameter), parameter, n_features, names)
 
-    def _check_start(self, init, n_features, d):
-        """Return given vectors as the rows of a table of d columns."""
-        return check_start(init, n_features, d)
+    def _check_start(self, init, n_features, copies, d, n_known=None):
+        """Return given vectors as rows of a table that hold `copies` vectors of d components."""
+        return check_start(init, n_features, copies * d, n_known)
 
-    def _later_start(self, seed, X, d):
-        """Return what writes rows that come after the first call."""
+    def _later_start(self, seed, X, vectors):
+        """Return what writes rows that come after the first call; `vectors` as in the model."""
+        if isinstance(self.init, FrozenEstimator):
+            other = self.init.estimator
+            return self._start_of(other, other.n_features_in_, vectors)
         if isinstance(self.init, str) or hasattr(self.init, "transform"):
             start = NormalStart if self.init == "normal" else UniformStart
             return start(seed, self._start_limit)
-        return ArrayStart(self._check_start(self.init, X.shape[1], d))
+        return ArrayStart(self._check_start(self.init, X.shape[1], *vectors))
 
-    def _first_start(self, seed, X, y, rows, d):
+    def _first_start(self, seed, X, y, rows, vectors):
         """Return what writes the first rows: drawn values, an array, or what another has learned.
 
         An unfitted `init` is fitted on the rows to train on.
         """
         if not hasattr(self.init, "transform"):
-            return self._later_start(seed, X, d)
+            return self._later_start(seed, X, vectors)
         if isinstance(self.init, FrozenEstimator):
             other = self.init.estimator
             check_is_fitted(other)
@@ -179,15 +186,21 @@ class Settings(FittedEmbedding):
             if other.get_params().get("random_state", seed) is None:
                 other.set_params(random_state=seed)  # the seed of a fit decides all of it
             other.fit(X.matrix()[rows], y[rows])
-        if hasattr(other, "embedding_"):
-            return ArrayStart(self._check_start(other.embedding_, X.shape[1], d))
+        return self._start_of(other, X.shape[1], vectors)
+
+    def _start_of(self, other, n_features, vectors):
+        """Return what writes rows that a fitted transformer has learned."""
+        if hasattr(other, "active_embedding_"):  # embedding_ has a row for every column
+            n_known = other.n_features_in_
+            rows = self._check_start(other.active_embedding_, n_features, *vectors, n_known)
+            return KnownStart(other.active_features_, rows)
         if not hasattr(other, "components_"):
             raise ValueError(
                 f"init={self.init!r} has neither embedding_ nor components_ when fitted. Use an "
                 "EmbeddingBag, a TruncatedSVD, or an array."
             )
-        vectors = self._check_start(np.transpose(other.components_), X.shape[1], d)
-        return ComponentsStart(vectors, self._start_limit)
+        rows = self._check_start(np.transpose(other.components_), n_features, *vectors)
+        return ComponentsStart(rows, self._start_limit)
 
     def _resolve_model(self, loss):
         """Return the model of a fit."""
@@ -246,10 +259,10 @@ class Settings(FittedEmbedding):
                 "The solver's state was dropped by drop_solver_state(). Fit anew with "
                 "warm_start=False."
             )
-        if state.slots != problem.solver.slots:
+        if state.slots != problem.solver.table_slots:
             raise ValueError(
-                f"The solver was changed to {problem.solver.name!r}, whose state is not that of "
-                "the earlier fit. Fit anew with warm_start=False."
+                f"The solver was changed to {problem.solver.name!r} ({problem.solver!r}), whose "
+                "state is not that of the earlier fit. Fit anew with warm_start=False."
             )
         width, table = self.n_components, state.params["table"]
         before = state.model.width(state.params)
@@ -306,6 +319,7 @@ class BagSettings(FittedHead, Settings):
         padding_features=None,
         frozen_features=None,
         init="uniform",
+        unseen="zero",
         random_state=None,
         verbose=0,
         n_jobs=None,
@@ -332,6 +346,7 @@ class BagSettings(FittedHead, Settings):
             padding_features=padding_features,
             frozen_features=frozen_features,
             init=init,
+            unseen=unseen,
             random_state=random_state,
             verbose=verbose,
             n_jobs=n_jobs,

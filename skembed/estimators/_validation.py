@@ -314,13 +314,16 @@ def check_columns(columns, parameter, n_features, names):
     return columns
 
 
-def check_start(init, n_features, d):
-    """Return `init` as a finite float array of shape (n_features, d)."""
+def check_start(init, n_features, d, n_known=None):
+    """Return `init` as a finite float array of shape (n_features, d).
+
+    With `n_known` it has rows for some of so many features.
+    """
     array = np.asarray(init)
-    if array.shape != (n_features, d):
+    shape = array.shape if n_known is None else (n_known, *array.shape[1:])
+    if shape != (n_features, d):
         raise ValueError(
-            f"init must have shape (n_features, n_components) = {(n_features, d)}, "
-            f"got {array.shape}."
+            f"init must have shape (n_features, n_components) = {(n_features, d)}, got {shape}."
         )
     if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
         raise ValueError("init must hold finite numbers.")

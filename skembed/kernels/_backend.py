@@ -83,14 +83,7 @@ class Backend(Blocks, PairOperations, TokenOperations):
             nothing is left out.
         """
         nnz = indptr[-1]
-        if index.direct is not None:
-            table_rows = index.direct[indices[:nnz]]
-        else:
-            at = np.searchsorted(index.columns, indices[:nnz])
-            known = at < len(index.columns)
-            known[known] = index.columns[at[known]] == indices[:nnz][known]
-            table_rows = np.full(nnz, -1, np.int32)
-            table_rows[known] = index.rows[at[known]]
+        table_rows = index.look_up(indices[:nnz])
         keep = (table_rows >= 0) & (data[:nnz] != 0)
         if keep.all():
             return indptr, table_rows, data
@@ -363,6 +356,10 @@ class Backend(Blocks, PairOperations, TokenOperations):
     def mark(self, ids, last, now):
         """Set last[ids] = now."""
         last[ids] = now
+
+    def add_rows(self, ids, table, rows, share):
+        """Add share * rows[ids] to the listed rows of a table of the same shape."""
+        table[ids] += table.dtype.type(share) * rows[ids]
 
     def limit_norm(self, ids, table, bound):
         """Scale the listed rows whose Euclidean norm is above `bound` down to it."""

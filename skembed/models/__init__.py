@@ -4,7 +4,7 @@ from ._bag import BagModel
 from ._factorization import FactorizationModel
 from ._power import MOST_ITERATIONS, PowerSettings, columns
 from ._sampled import SampledBagModel
-from ._start import ArrayStart, ComponentsStart, NormalStart, UniformStart
+from ._start import ArrayStart, ComponentsStart, KnownStart, NormalStart, UniformStart
 from ._svd import Moments, arpack, decompose, merge, project
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "BagModel",
     "ComponentsStart",
     "FactorizationModel",
+    "KnownStart",
     "Moments",
     "NormalStart",
     "PowerSettings",

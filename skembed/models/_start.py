@@ -64,7 +64,29 @@ class ArrayStart:
         table.values[lo : lo + len(columns), : table.d_embedding] = self.array[columns]
 
 
-class ComponentsStart(ArrayStart):
+class KnownStart:
+    """Rows of the features that another table knows; zeros for others.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_known,)
+        Known features, strictly increasing.
+    rows : ndarray of shape (n_known, d)
+        Their rows.
+    """
+
+    def __init__(self, columns, rows):
+        self.columns, self.rows = columns, rows
+
+    def write(self, columns, table, lo, backend):
+        """Write the rows lo, lo + 1, ... of `table`, which belong to `columns`."""
+        known = np.isin(columns, self.columns)
+        at = np.searchsorted(self.columns, columns[known])
+        out = table.values[lo : lo + len(columns), : table.d_embedding]
+        out[~known], out[known] = 0, self.rows[at]
+
+
+class ComponentsStart(KnownStart):
     """Rows of a matrix factor, as large as drawn ones: their root mean square is limit / √3.
 
     Orthonormal components come with a row length that falls with the number of columns, and first
@@ -72,8 +94,8 @@ class ComponentsStart(ArrayStart):
 
     Parameters
     ----------
-    array : ndarray of shape (n_features, d)
-        The factor.
+    array : ndarray of shape (n_known, d)
+        The factor: rows of the first features.
     limit : float or None
         That of the drawn rows; None is 1 / d.
     """
@@ -81,4 +103,4 @@ class ComponentsStart(ArrayStart):
     def __init__(self, array, limit=None):
         limit = 1 / array.shape[1] if limit is None else limit
         size = np.sqrt(3 * np.mean(array**2)) / limit
-        super().__init__(array / size if size > 0 else array)
+        super().__init__(np.arange(len(array)), array / size if size > 0 else array)

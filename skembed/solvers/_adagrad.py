@@ -60,6 +60,7 @@ class Adagrad(Solver):
         max_norm=None,
         frequency_scaling=None,
         decay_scope="touched",
+        decay_toward="zero",
     ):
         super().__init__(
             clip_norm=clip_norm,
@@ -67,6 +68,7 @@ class Adagrad(Solver):
             max_norm=max_norm,
             frequency_scaling=frequency_scaling,
             decay_scope=decay_scope,
+            decay_toward=decay_toward,
         )
         self.eps = eps
         self.initial_accumulator = initial_accumulator
@@ -85,6 +87,7 @@ class Adagrad(Solver):
         return state
 
     def start_rows(self, table, state, lo, hi, lr, batch_size):
+        super().start_rows(table, state, lo, hi, lr, batch_size)
         state["sum_sq"].values[lo:hi, : state["sum_sq"].d] = self._start(batch_size)
 
     def row_rates(self, slots, *, lr, step):

@@ -66,6 +66,7 @@ class AdamW(Solver):
         max_norm=None,
         frequency_scaling=None,
         decay_scope="all",
+        decay_toward="zero",
     ):
         super().__init__(
             clip_norm=clip_norm,
@@ -73,6 +74,7 @@ class AdamW(Solver):
             max_norm=max_norm,
             frequency_scaling=frequency_scaling,
             decay_scope=decay_scope,
+            decay_toward=decay_toward,
         )
         self.beta_1 = beta_1
         self.beta_2 = beta_2
@@ -87,9 +89,10 @@ class AdamW(Solver):
             )
 
     def catch_up(self, table, state, weight_decay, step):
-        m, v = state["m"].values, state["v"].values
         decays = self.decay_scope == "all"
-        return AdamCatchUp(table, m, v, self.beta_1, self.beta_2, self.eps, decays)
+        start = state.get("start") if decays and weight_decay > 0 else None
+        moments = state["m"].values, state["v"].values
+        return AdamCatchUp(table, start, *moments, self.beta_1, self.beta_2, self.eps, decays)
 
     def row_rates(self, slots, *, lr, step):
         root, step = np.sqrt(slots["v"]), max(step, 1)

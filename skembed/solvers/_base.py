@@ -31,6 +31,11 @@ decay_scope : {"touched", "all"}, default="{decay_scope}"
     Which rows `weight_decay` shrinks: those of the batch, or all of them at every step. The
     latter is what decaying the whole table gives, paid for when a row is next listed and at the
     end of an epoch.
+
+decay_toward : {"zero", "start"}, default="zero"
+    Where `weight_decay` pulls the rows of the table: to zero, or to the values E0 in which they
+    started, ``E = E - lr weight_decay (E - E0)``. For vectors that come from another fit by `init`.
+    Takes a copy of the table in memory and in a pickle. The head decays to zero.
 """.strip()
 
 
@@ -78,6 +83,7 @@ class Solver(BaseEstimator):
         "max_norm": POSITIVE_OR_NONE,
         "frequency_scaling": [StrOptions({"inverse", "inverse_sqrt"}), None],
         "decay_scope": [StrOptions({"touched", "all"})],
+        "decay_toward": [StrOptions({"zero", "start"})],
     }
 
     def __init__(
@@ -88,12 +94,19 @@ class Solver(BaseEstimator):
         max_norm=None,
         frequency_scaling=None,
         decay_scope="touched",
+        decay_toward="zero",
     ):
         self.clip_norm = clip_norm
         self.clip_value = clip_value
         self.max_norm = max_norm
         self.frequency_scaling = frequency_scaling
         self.decay_scope = decay_scope
+        self.decay_toward = decay_toward
+
+    @property
+    def table_slots(self):
+        """State arrays of a table: `slots`, and its starting values where decay needs them."""
+        return {**self.slots, "start": "element"} if self.decay_toward == "start" else self.slots
 
     def rate_for(self, loss):
         """Return the learning rate that is used where none is given.
@@ -123,7 +136,7 @@ class Solver(BaseEstimator):
         dict of str to RowArray
             One array a slot.
         """
-        return {slot: self._rows(kind, table) for slot, kind in self.slots.items()}
+        return {slot: self._rows(kind, table) for slot, kind in self.table_slots.items()}
 
     @staticmethod
     def _rows(kind, table):
@@ -176,6 +189,8 @@ class Solver(BaseEstimator):
         batch_size : int
             Rows in a batch.
         """
+        if "start" in state:
+            state["start"].values[lo:hi] = table.values[lo:hi]
 
     def catch_up(self, table, state, weight_decay, step):
         """Return what brings rows of a table up to date before they are read, or None.
@@ -197,7 +212,7 @@ class Solver(BaseEstimator):
             Lives for one epoch; None where a row that is not listed does not change.
         """
         if self.decay_scope == "all" and weight_decay > 0:
-            return DecayCatchUp(table)
+            return DecayCatchUp(table, state.get("start"))
         return None
 
     @property
@@ -318,6 +333,9 @@ class Solver(BaseEstimator):
             )
             for slot, rows in new.items():
                 state[slot].values[at] = rows
+        if "start" in state and keep != 1:
+            share = 1 - float(table.dtype.type(keep))  # what the step has taken, to the bit
+            backend.add_rows(grad.indices, w, state["start"].values, share)
         if self.max_norm is not None:
             backend.limit_norm(grad.indices, w, self.max_norm)
 

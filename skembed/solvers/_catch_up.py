@@ -15,15 +15,27 @@ class DecayCatchUp:
     ----------
     table : ParamTable
         The table, up to date now.
+    start : RowArray or None
+        Where its rows decay to; None is zero. The way from there obeys the same rules, and a row
+        that has not left it keeps its bits.
     """
 
-    def __init__(self, table):
-        self.table, self.now = table, 0
+    def __init__(self, table, start=None):
+        self.table, self.start, self.now = table, start, 0
         self.last = np.zeros((table.n_rows, 1), np.int32)
         self.factors = {"decay": np.ones(1)}
 
     def bring(self, ids, backend):
         """Bring the listed rows up to the last step that was made."""
+        if self.start is None:
+            self._bring(ids, backend)
+        elif self.now:
+            table, start = self.table.values, self.start.values
+            backend.add_rows(ids, table, start, -1.0)
+            self._bring(ids, backend)
+            backend.add_rows(ids, table, start, 1.0)
+
+    def _bring(self, ids, backend):
         backend.catch_up_decay(ids, self.table.values, self.last, self.now, self.factors["decay"])
 
     def advance(self, ids, lr, keep, step, backend):
@@ -56,6 +68,8 @@ class AdamCatchUp(DecayCatchUp):
     ----------
     table : ParamTable
         The table, up to date now.
+    start : RowArray or None
+        Where its rows decay to; None is zero.
     m, v : ndarray of shape (n_rows, width)
         Its moments.
     beta_1, beta_2, eps : float
@@ -64,8 +78,8 @@ class AdamCatchUp(DecayCatchUp):
         Whether silent steps decay.
     """
 
-    def __init__(self, table, m, v, beta_1, beta_2, eps, decays):
-        super().__init__(table)
+    def __init__(self, table, start, m, v, beta_1, beta_2, eps, decays):
+        super().__init__(table, start)
         self.m, self.v, self.decays = m, v, decays
         self.beta_1, self.beta_2, self.eps = beta_1, beta_2, eps
         rho, tiny = beta_1 / np.sqrt(beta_2), 1e-20
@@ -77,8 +91,7 @@ class AdamCatchUp(DecayCatchUp):
         self.factors.update(m_keep=one, v_keep=one)
         self.moments = [zero] * 4  # of e_s under the factors
 
-    def bring(self, ids, backend):
-        """Bring the listed rows up to the last step that was made."""
+    def _bring(self, ids, backend):
         factors = [*self.factors.values(), *two_points(*self.moments)]
         backend.catch_up_adam(ids, self.table.values, self.m, self.v, self.last, self.now, *factors)
 

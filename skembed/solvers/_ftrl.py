@@ -48,7 +48,7 @@ class FTRL(Solver):
     name = "ftrl"
     default_learning_rate = 0.1
     slots = {"z": "element", "n": "element"}
-    max_norm, decay_scope = None, "touched"  # w follows from z and n
+    max_norm, decay_scope, decay_toward = None, "touched", "zero"  # w follows from z and n
     _parameter_constraints = {
         **{k: Solver._parameter_constraints[k]
            for k in ("clip_norm", "clip_value", "frequency_scaling")},

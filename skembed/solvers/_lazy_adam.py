@@ -83,6 +83,7 @@ class LazyAdam(Solver):
         max_norm=None,
         frequency_scaling=None,
         decay_scope="touched",
+        decay_toward="zero",
     ):
         super().__init__(
             clip_norm=clip_norm,
@@ -90,6 +91,7 @@ class LazyAdam(Solver):
             max_norm=max_norm,
             frequency_scaling=frequency_scaling,
             decay_scope=decay_scope,
+            decay_toward=decay_toward,
         )
         self.beta_1 = beta_1
         self.beta_2 = beta_2

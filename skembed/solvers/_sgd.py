@@ -57,6 +57,7 @@ class SGD(Solver):
         max_norm=None,
         frequency_scaling=None,
         decay_scope="touched",
+        decay_toward="zero",
     ):
         super().__init__(
             clip_norm=clip_norm,
@@ -64,6 +65,7 @@ class SGD(Solver):
             max_norm=max_norm,
             frequency_scaling=frequency_scaling,
             decay_scope=decay_scope,
+            decay_toward=decay_toward,
         )
         self.momentum = momentum
         self.nesterov = nesterov

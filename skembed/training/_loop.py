@@ -56,6 +56,7 @@ def _step(problem, state, data, rows, backend, missed, decays):
     )
     if not math.isfinite(value):
         raise FloatingPointError("the loss")
+    grads = {name: g for name, g in grads.items() if problem.trains(name)}
     lr = problem.schedule.rate(step)
     if not math.isfinite(lr * _total(grads)):
         raise FloatingPointError("the gradient")
@@ -67,6 +68,8 @@ def _step(problem, state, data, rows, backend, missed, decays):
     for transform in problem.transforms:
         grads = transform(grads)
     for name, p in params.items():  # the table first: whatever fails there has written nothing
+        if name not in grads:
+            continue
         g, slots, keep = grads[name], state.solver_state[name], 1 - lr * decays[name]
         if not isinstance(p, ParamTable):
             solver.step_dense(p, slots, g, name=name, lr=lr, keep=keep, step=step, backend=backend)
@@ -85,7 +88,7 @@ def _missed_steps(problem, state):
     """Return, by name of a table, what brings its rows up to date before they are read."""
     found = {}
     for name, p in state.params.items():
-        if isinstance(p, ParamTable):
+        if isinstance(p, ParamTable) and problem.trains(name):
             slots, decay = state.solver_state[name], problem.decay_of(name)
             found[name] = problem.solver.catch_up(p, slots, decay, state.step)
     return {name: missed for name, missed in found.items() if missed is not None}

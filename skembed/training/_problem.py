@@ -30,6 +30,8 @@ class FitProblem:
         Rows in a batch.
     shuffle : bool
         Whether each epoch draws a new order.
+    trains_head : bool
+        Whether other parameters than the table of features train.
     """
 
     model: BagModel | FactorizationModel
@@ -40,10 +42,15 @@ class FitProblem:
     weight_decay: float
     batch_size: int
     shuffle: bool
+    trains_head: bool = True
 
     def decay_of(self, name):
         """Return the decay of a parameter; an intercept has none."""
         return self.weight_decay if self.model.decays(name) else 0.0
+
+    def trains(self, name):
+        """Tell whether a parameter trains."""
+        return self.trains_head or name == "table"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class FitState:
     params : dict
         Name to `ParamTable` or ndarray.
     slots : dict of str to str
-        Kinds of state that the solver keeps.
+        Kinds of state that the solver keeps of the table.
     solver_state : dict
         Name of a parameter to its slots, each a `RowArray` or ndarray.
     n_updates : RowArray
@@ -45,7 +45,7 @@ class FitState:
     def __init__(self, seed, index, problem, params, numeric=()):
         solver, learning_rate = problem.solver, problem.schedule.initial
         self.seed, self.index, self.params = seed, index, params
-        self.slots = dict(solver.slots)
+        self.slots = dict(solver.table_slots)
         self.model, self.numeric = problem.model, np.asarray(numeric, np.int64)
         self.fields = self.model.fields_of_rows(index)
         self.solver_state = {
@@ -73,7 +73,7 @@ class FitState:
         ----------
         index : FeatureIndex
             A successor of the present index.
-        start : UniformStart, NormalStart or ArrayStart
+        start : UniformStart, NormalStart, ArrayStart or KnownStart
             Gives the rows.
         solver : Solver
             Gives their state.

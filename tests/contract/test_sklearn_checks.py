@@ -24,7 +24,10 @@ from skembed import (
     TruncatedSVD,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:The vectors that fit_transform returns:UserWarning"),
+]
 
 DEFAULTS = [
     EmbeddingBag(),

@@ -6,7 +6,7 @@ from scipy import stats
 
 from skembed.core import ParamTable
 from skembed.kernels import get_backend
-from skembed.models import ArrayStart, ComponentsStart, NormalStart, UniformStart
+from skembed.models import ArrayStart, ComponentsStart, KnownStart, NormalStart, UniformStart
 
 
 def rows(start, columns, d=4, dtype=np.float64):
@@ -49,3 +49,10 @@ def test_rows_of_a_factor_are_as_large_as_drawn_ones():
     drawn = rows(UniformStart(0), range(20_000))
     assert np.isclose(np.sqrt((got**2).mean()), drawn.std(), rtol=0.01)
     assert not rows(ComponentsStart(np.zeros((10, 4))), range(10)).any()
+
+
+def test_rows_of_known_features():
+    columns, known = np.array([2, 5, 2**40]), np.arange(1.0, 13).reshape(3, 4)
+    got = rows(KnownStart(columns, known), [2**40, 3, 2, 2**41])
+    assert np.array_equal(got, [known[2], np.zeros(4), known[0], np.zeros(4)])
+    assert not rows(KnownStart(columns[:0], known[:0]), [1, 2]).any()

@@ -21,6 +21,7 @@ CASES = [
     ("sgd", {"momentum": 0.9}),
     ("sgd", {"momentum": 0.9, "nesterov": True}),
     ("ftrl", {"l1": 0.05, "l2": 0.1}),
+    *((name, {"decay_toward": "start"}) for name in sorted(SOLVERS.keys() - {"ftrl"})),
 ]
 
 
@@ -70,7 +71,7 @@ def slow_twin(solver, lr, weight_decay=0.0):
     name = next(name for name, cls in SOLVERS.items() if type(solver) is cls)
     known = {
         "bias_correction": "bias",
-        **{k: k for k in ("momentum", "nesterov", "beta", "l1", "l2")},
+        **{k: k for k in ("momentum", "nesterov", "beta", "l1", "l2", "decay_toward")},
     }
     options = {known[k]: v for k, v in solver.get_params().items() if k in known}
     decay = 0.0 if name == "ftrl" else weight_decay

@@ -7,8 +7,9 @@ import reference
 from lines import Line, rough_csr, targets
 from skembed.kernels import Backend, get_backend
 from skembed.kernels.cpu import _matrix
-from skembed.solvers import FTRL, SGD, Adagrad, AdamW, LazyAdam, RowwiseAdagrad
+from skembed.solvers import FTRL, SGD, SOLVERS, Adagrad, AdamW, LazyAdam, RowwiseAdagrad
 from skembed.training import TrainingDiverged, run_epoch
+from steps import Stepper
 
 N, BATCH = 240, 4  # 60 steps an epoch, 5 epochs
 RATE = 0.003
@@ -34,7 +35,8 @@ def both(solver, name, backend, known=(), **options):
     start = (0.0064 / BATCH) ** 2 if "adagrad" in name else 0.0
     slow = reference.ReferenceSolver(
         name, RATE, start=start, weight_decay=options.get("weight_decay", 0.3),
-        **{k: getattr(solver, k) for k in ("eps", "decay_scope") if hasattr(solver, k)},
+        **{k: getattr(solver, k) for k in ("eps", "decay_scope", "decay_toward")
+           if hasattr(solver, k)},
         **dict(known),
     )  # fmt: skip
     reference.fit(
@@ -81,6 +83,56 @@ def test_decay_of_all_rows_is_dense_decay(cls):
     got, want = both(cls(decay_scope="all"), name, get_backend())
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+TOWARD = [
+    *(cls(decay_scope=scope, decay_toward="start")
+      for cls in (Adagrad, SGD, RowwiseAdagrad, LazyAdam) for scope in ("touched", "all")),
+    AdamW(eps=0.0, decay_toward="start"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [get_backend, Backend])
+@pytest.mark.parametrize("solver", TOWARD, ids=str)
+def test_decay_toward_the_start(kind, solver):
+    name = next(name for name, cls in SOLVERS.items() if type(solver) is cls)
+    got, want = both(solver, name, kind())
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+    ours = line(type(solver)(**{**solver.get_params(), "decay_toward": "zero"}), kind())
+    for order in ours.orders(5):
+        run_epoch(ours.problem, ours.state, ours.data, order, ours.backend)
+    assert np.abs(ours.dense()[0] - got[0]).max() > 1e-3, "another goal is another table"
+
+
+@pytest.mark.parametrize("solver", TOWARD, ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_that_have_not_left_the_start_keep_their_bits(solver, dtype):
+    X, y = data()
+    ours = Line(
+        X.astype(dtype), y, get_backend(), loss="softmax", pooling="mean", batch_size=BATCH,
+        solver=solver, lr=0.1, weight_decay=0.3, d=4,
+    )  # fmt: skip
+    order = np.arange(N // 2)
+    seen = np.unique(X[order].indices)
+    for _ in range(2):
+        run_epoch(ours.problem, ours.state, ours.data, order, ours.backend)
+    left = np.setdiff1d(np.flatnonzero(ours.active), seen)
+    assert len(left) > 10
+    table, start = ours.dense()[0], ours.start.astype(dtype).astype(np.float64)
+    assert np.array_equal(table[left], start[left])
+    assert (table[seen] != start[seen]).any(axis=1).all()
+
+
+def test_without_slopes_rows_come_back_to_their_start():
+    start = np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32)
+    for solver in (SGD(decay_toward="start"), Adagrad(decay_scope="all", decay_toward="start")):
+        stepper = Stepper(start, solver, lr=0.1, weight_decay=0.5)
+        stepper.step([0, 1], np.full((2, 2), 5.0, np.float32))
+        assert np.abs(stepper.rows() - start)[:2].min() > 0.01
+        for _ in range(500):
+            stepper.step([0, 1], np.zeros((2, 2), np.float32))
+        np.testing.assert_allclose(stepper.rows(), start, rtol=1e-5, atol=1e-6)
 
 
 def test_momentum_goes_on_without_decay_where_decay_is_for_touched_rows():

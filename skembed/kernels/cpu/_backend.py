@@ -294,6 +294,10 @@ class CPUBackend(PairKernels, HeadKernels, TextKernels):
         """Set last[ids] = now."""
         self._over_rows(_catch_up.mark_rows, ids, last, now)
 
+    def add_rows(self, ids, table, rows, share):
+        """Add share * rows[ids] to the listed rows of a table of the same shape."""
+        self._over_rows(_listed.add_rows, ids, table, rows, float(share))
+
     def limit_norm(self, ids, table, bound):
         """Scale the listed rows whose Euclidean norm is above `bound` down to it."""
         self._over_rows(_listed.limit_rows, ids, table, float(bound))

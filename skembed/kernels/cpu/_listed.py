@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ._lines import prefetch_write
+from ._lines import prefetch, prefetch_write
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 AHEAD = 16  # read-ahead in listed rows
@@ -22,6 +22,21 @@ def limit_rows(ids, lo, hi, table, bound):
             x = table.dtype.type(bound / np.sqrt(total))
             for k in range(width):
                 table[j, k] *= x
+
+
+@njit(**OPTIONS)
+def add_rows(ids, lo, hi, table, rows, share):
+    """Add share * rows[j] to row j = ids[u] of the table, lo <= u < hi."""
+    width, line, last = table.shape[1], 64 // table.itemsize, ids.shape[0] - 1
+    x = table.dtype.type(share)
+    for u in range(lo, hi):
+        ahead = ids[min(u + AHEAD, last)]
+        for k in range(0, width, line):
+            prefetch_write(table, ahead, k)
+            prefetch(rows, ahead, k)
+        j = U(ids[u])
+        for k in range(width):
+            table[j, k] += x * rows[j, k]
 
 
 @njit(**OPTIONS)
