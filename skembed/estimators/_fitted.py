@@ -76,11 +76,15 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return CSRBatch(*mapped, rows, scale, numeric, state.fields)
 
     def _row(self, x):
-        """Return one row as a batch."""
+        """Return the parameters, the batch and the columns of the prediction of one row."""
         X = check_csr(self, x, reset=False, dtype=self._state.params["table"].dtype)
         if X.shape[0] != 1:
             raise ValueError(f"Expected one row, got {X.shape[0]}. Take it as X[[i]].")
-        return self._batch_of(X, 0, 1, get_backend())
+        backend, params = get_backend(), self._state.params
+        batch, unseen = self._batch_of(X, backend), self._unseen_features(X.shape[1])
+        if unseen is None:
+            return params, batch, self._state.index.row_columns()[batch.indices]
+        return *unseen.fold(X, batch, backend), unseen.columns_of(X)
 
     def _raw(self, X):
         """Return raw predictions, shape (n_samples, n_outputs)."""

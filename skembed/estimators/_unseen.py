@@ -48,6 +48,23 @@ class RareMean:
         np.divide(sums, total[:, None], out=sums, where=total[:, None] > 0)
         return sums.astype(table.dtype), total > 0
 
+    def _kinds(self, part):
+        """Return rows, columns, values and fields of stored values, and which are known, unseen."""
+        nnz, model_fields = part.indptr[-1], getattr(self.state.model, "fields", None)
+        columns, data = part.indices[:nnz], part.data[:nnz]
+        rows = self.state.index.look_up(columns)
+        fields = np.zeros(nnz, int) if model_fields is None else model_fields[columns]
+        known = (rows >= 0) & (data != 0)
+        unseen = (rows < 0) & (data != 0) & ~np.isin(columns, self.outside)
+        if unseen.any():
+            unseen &= self.means[1][fields]
+        return rows, columns, data, fields, known, unseen
+
+    def columns_of(self, part):
+        """Return the columns of the stored values that `fold` leaves in a batch, in its order."""
+        _, columns, _, _, known, unseen = self._kinds(part)
+        return columns[known | unseen]
+
     def fold(self, part, batch, backend):
         """Return the parameters and the batch of some rows with their unseen features.
 
@@ -69,17 +86,11 @@ class RareMean:
         batch : CSRBatch
             The rows, in rows of their table.
         """
-        state, nnz = self.state, part.indptr[-1]
-        columns, data = part.indices[:nnz], part.data[:nnz]
-        rows = state.index.look_up(columns)
-        unseen = (rows < 0) & (data != 0) & ~np.isin(columns, self.outside)
+        rows, _, data, fields, known, unseen = self._kinds(part)
+        state = self.state
         if not unseen.any():
             return state.params, batch
-        means, exist = self.means
-        model_fields = getattr(state.model, "fields", None)
-        fields = np.zeros(nnz, int) if model_fields is None else model_fields[columns]
-        unseen &= exist[fields]
-        known = (rows >= 0) & (data != 0)
+        means, _ = self.means
         used, place = np.unique(rows[known], return_inverse=True)
         rows[known], rows[unseen] = place, len(used) + fields[unseen]
         table = state.params["table"]

@@ -54,8 +54,8 @@ def _start(estimator, state):
         return None
     width_of = sp.csr_array((1, state.index.n_features))
     try:
-        d = state.params["table"].d_embedding
-        return estimator._first_start(state.seed, width_of, None, None, d)
+        vectors = state.model.vectors(state.params)
+        return estimator._first_start(state.seed, width_of, None, None, vectors)
     except ValueError:  # columns were added since
         return None
 

@@ -130,7 +130,7 @@ def explain(estimator, x, *, feature_names=None):
     Returns
     -------
     Explanation
-        The parts. Features without a vector add nothing and are left out. For a factorization
+        The parts. Features that add nothing, having no vector, are left out. For a factorization
         machine a row of m features has m (m - 1) / 2 pairs.
 
     Raises
@@ -158,11 +158,11 @@ def explain(estimator, x, *, feature_names=None):
     """
     state = state_of(estimator, "explain")
     names = names_of(estimator, feature_names)
-    batch = estimator._row(x)
+    row = estimator._row(x)
     if isinstance(state.model, FactorizationModel):
-        columns, linear, pairs, interactions, intercept = _machine(state, batch)
+        columns, linear, pairs, interactions, intercept = _machine(state, *row)
     elif isinstance(state.model, BagModel):
-        columns, linear, intercept = _bag(estimator, state, batch)
+        columns, linear, intercept = _bag(estimator, state, *row)
         pairs, interactions = np.empty((0, 2), np.int64), linear[:0]
     else:
         raise TypeError(
@@ -177,9 +177,9 @@ def explain(estimator, x, *, feature_names=None):
     return Explanation(named(names, columns), columns, *parts, outputs)
 
 
-def _machine(state, batch):
+def _machine(state, params, batch, columns):
     """Return columns, direct parts, pairs, their parts and intercepts of a machine."""
-    table, pairs = state.params["table"], state.model.shape_of(state.params)
+    table, pairs = params["table"], state.model.shape_of(params)
     rows, values = batch.indices, batch.data.astype(np.float64) * batch.scale[0]
     vectors = pairs.blocks(table.values[rows]).astype(np.float64)
     fields = np.zeros(len(rows), np.int64) if batch.fields is None else batch.fields[rows]
@@ -189,21 +189,20 @@ def _machine(state, batch):
     first, second = np.triu_indices(len(rows), 1)
     meet = vectors[first, fields[second]] * vectors[second, fields[first]]
     interactions = (values[first] * values[second])[:, None] * meet.sum(axis=2)
-    intercept = state.params["intercept"][:, 0].astype(np.float64)
-    columns = state.index.row_columns()[rows]
+    intercept = params["intercept"][:, 0].astype(np.float64)
     return columns, linear, np.column_stack([first, second]), interactions, intercept
 
 
-def _bag(estimator, state, batch):
+def _bag(estimator, state, params, batch, columns):
     """Return columns, parts, shape (m, n_outputs), and intercepts of a bag, in float64."""
-    table, rows = state.params["table"], batch.indices
+    table, rows = params["table"], batch.indices
     each = batch.data.astype(np.float64) * batch.scale[0]
     shares = each[:, None] * table.values[rows, : table.d_embedding]
     if state.model.pooling == "max" and len(rows):
         wins = np.zeros(shares.shape, bool)
         wins[shares.argmax(axis=0), np.arange(shares.shape[1])] = True
         shares = np.where(wins, shares, 0.0)
-    columns, direct = state.index.row_columns()[rows], np.zeros((len(rows), 1))
+    direct = np.zeros((len(rows), 1))
     if table.n_linear:
         direct = each[:, None] * table.values[rows, table.d_embedding : table.d]
     numeric = np.empty(0) if batch.numeric is None else batch.numeric[0].astype(np.float64)

@@ -192,3 +192,22 @@ def test_names_can_be_given_and_text_shows_the_largest_parts():
     assert "Score of output 1:" in str(explain(several, X[[2]]))
     with pytest.raises(ValueError, match="one entry for each of 12 columns"):
         explain(bag, X[[2]], feature_names=names[:3])
+
+
+@pytest.mark.parametrize("model", [
+    EmbeddingBagRegressor(unseen="rare_mean", padding_features=[1], **QUICK),
+    EmbeddingBagRegressor(unseen="rare_mean", pooling="max", **QUICK),
+    FactorizationMachineRegressor(unseen="rare_mean", **QUICK),
+    FactorizationMachineRegressor(unseen="rare_mean", interaction="ffm", fields=FIELDS, **QUICK),
+], ids=["bag", "max", "fm", "ffm"])  # fmt: skip
+def test_features_that_are_folded_in_have_parts(model):
+    X, y = small_data()
+    known = X.toarray()
+    known[:, 8:] = 0
+    model.fit(sp.csr_array(known), y)
+    full = np.ones((1, 12))
+    found = explain(model, full)
+    total = found.linear.sum() + found.interactions.sum() + found.intercept
+    np.testing.assert_allclose(total, model.predict(full)[0], rtol=1e-9)
+    assert set(range(8, 12)) <= set(found.columns)
+    assert 1 not in found.columns or not model.padding_features
