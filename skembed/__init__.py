@@ -3,7 +3,7 @@
 CSR goes in and is never densified. See the README for a first example.
 """
 
-from . import inspection, losses, metrics, solvers
+from . import compress, inspection, losses, metrics, solvers
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -28,6 +28,7 @@ __all__ = [
     "HashingVectorizer",
     "TruncatedSVD",
     "__version__",
+    "compress",
     "inspection",
     "losses",
     "metrics",

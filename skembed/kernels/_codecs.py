@@ -1,0 +1,123 @@
+"""The operations on what partitions send each other, in plain array code."""
+
+import numpy as np
+
+BLOCK = 128  # gaps that share a Rice parameter
+PARAMETER = 6  # bits of a Rice parameter
+
+
+class CodecOperations:
+    """Array code for choosing what is sent and for coding where it belongs; a backend inherits it.
+
+    Ids in a Rice code are strictly increasing numbers below 2**56. Each is written as its gap, the
+    numbers left out since the one before: ``gap >> r`` bits 0, a bit 1, and the lowest r bits of
+    the gap, lowest first. A block of 128 gaps opens with a bit 0 where it uses the r of the block
+    before, or with a bit 1 and the six bits of its own r. Bits fill bytes from the lowest.
+    """
+
+    def select_topk(self, values, k):
+        """Return where the k numbers of largest magnitude are; of equals, the first.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n,)
+            Finite numbers.
+        k : int
+            How many, at least 1.
+
+        Returns
+        -------
+        ndarray of shape (min(k, numbers other than zero),), int64
+            Positions, ascending. A zero is never chosen.
+        """
+        size = np.abs(values)
+        nonzero = np.flatnonzero(size)
+        if len(nonzero) <= k:
+            return nonzero
+        least = np.partition(size, len(size) - k)[len(size) - k]
+        larger = np.flatnonzero(size > least)
+        equal = np.flatnonzero(size == least)[: k - len(larger)]
+        return np.sort(np.concatenate([larger, equal]))
+
+    def rice_plan(self, ids):
+        """Return the Rice parameter of each block of 128 gaps, and the bytes that the code takes.
+
+        Parameters
+        ----------
+        ids : ndarray of shape (k,), int64
+            Strictly increasing, from 0.
+
+        Returns
+        -------
+        parameters : ndarray of uint8
+            The smallest best r of each block; that of the block before where it costs less than
+            saying so.
+        n_bytes : int
+            Size of the code.
+        """
+        gaps, bits, last = np.diff(ids, prepend=-1) - 1, 0, -1
+        parameters = []
+        for lo in range(0, len(gaps), BLOCK):
+            block = gaps[lo : lo + BLOCK]
+            costs = [int((block >> r).sum()) + len(block) * (r + 1) for r in range(57)]
+            best = int(np.argmin(costs))
+            if last < 0 or costs[best] + PARAMETER < costs[last]:
+                last, bits = best, bits + PARAMETER
+            parameters.append(last)
+            bits += 1 + costs[last]
+        return np.array(parameters, np.uint8), -(-bits // 8)
+
+    def rice_encode(self, ids, parameters, n_bytes):
+        """Return the Rice code of ids, shape (n_bytes,), uint8; see `rice_plan`."""
+        bits, last = [], -1
+        for i, gap in enumerate((np.diff(ids, prepend=-1) - 1).tolist()):
+            r = int(parameters[i // BLOCK])
+            if i % BLOCK == 0:
+                bits.append(r != last)
+                bits += [r >> t & 1 for t in range(PARAMETER)] if r != last else []
+                last = r
+            bits += [0] * (gap >> r) + [1] + [gap >> t & 1 for t in range(r)]
+        return np.packbits(np.array(bits, np.uint8), bitorder="little")
+
+    def rice_decode(self, code, k, n):
+        """Return the ids of a Rice code.
+
+        Parameters
+        ----------
+        code : ndarray of uint8
+            The code, from anywhere: all that it says is checked.
+        k : int
+            Number of ids, at most the bits of the code.
+        n : int
+            Ids are below n, at most 2**56.
+
+        Returns
+        -------
+        ndarray of shape (k,), int64
+            Strictly increasing ids.
+
+        Raises
+        ------
+        ValueError
+            If the code is not that of k ids below n, each bit of it used.
+        """
+        bits = iter(np.unpackbits(code, bitorder="little").tolist())
+        ids, at, r = np.empty(k, np.int64), -1, -1
+        try:
+            for i in range(k):
+                if i % BLOCK == 0 and next(bits):
+                    r = sum(next(bits) << t for t in range(PARAMETER))
+                gap = 0
+                while not next(bits):
+                    gap += 1
+                gap = sum((next(bits) << t for t in range(r)), gap << r) if 0 <= r <= 56 else n
+                at += 1 + gap
+                if at >= n:
+                    raise ValueError("an id of the Rice code is too large")
+                ids[i] = at
+        except StopIteration:
+            raise ValueError("the Rice code ends too early") from None
+        rest = list(bits)
+        if len(rest) >= 8 or any(rest):
+            raise ValueError("the Rice code is longer than its ids")
+        return ids

@@ -1,0 +1,70 @@
+"""Drives the kernels that choose and code what partitions send each other."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from . import _rice, _topk
+
+SCANNED = 30_000_000  # numbers that a kernel looks at in one call, so that Ctrl-C is heard
+CODED = _rice.BLOCK * 60_000  # and ids that it codes
+
+
+def _chunks(n, size):
+    """Borders of ranges of at most `size`."""
+    return pairwise([*range(0, n, size), n]) if n else ()
+
+
+class CodecKernels:
+    """Numba kernels for choosing what is sent, and for the Rice code of ids; all on one thread."""
+
+    def select_topk(self, values, k):
+        """Return where the k numbers of largest magnitude are, ascending; of equals, the first."""
+        kind = np.uint32 if values.itemsize == 4 else np.uint64
+        bits, n_bits = values.view(kind), 8 * values.itemsize - 1
+        mask, known, equals, top = kind((1 << n_bits) - 1), 0, k, n_bits
+        while top > 0 and k < len(bits):
+            width = min(_topk.DIGIT, top)
+            top -= width
+            counts = np.zeros(1 << width, np.int64)
+            for lo, hi in _chunks(len(bits), SCANNED):
+                _topk.count_digits(bits, lo, hi, mask, top, width, kind(known), counts)
+            from_above = np.cumsum(counts[::-1])
+            digit = min(int(np.searchsorted(from_above, equals)), len(counts) - 1)
+            equals -= int(from_above[digit] - counts[::-1][digit])
+            known = known << width | (len(counts) - 1 - digit)
+        least = kind(known if k < len(bits) else 0)
+        out, m, equals = np.empty(min(k, len(bits)), np.int64), 0, equals if least else 0
+        for lo, hi in _chunks(len(bits), SCANNED):
+            m, equals = _topk.take_largest(bits, lo, hi, mask, least, equals, out, m)
+        return out[:m]
+
+    def rice_plan(self, ids):
+        """Return the Rice parameter of each block of 128 gaps, and the bytes of the code."""
+        parameters = np.empty(-(-len(ids) // _rice.BLOCK), np.uint8)
+        bits, last = 0, -1
+        for lo, hi in _chunks(len(ids), CODED):
+            more, last = _rice.plan_blocks(ids, lo, hi, last, parameters)
+            bits += more
+        return parameters, -(-bits // 8)
+
+    def rice_encode(self, ids, parameters, n_bytes):
+        """Return the Rice code of ids, shape (n_bytes,), uint8; see `rice_plan`."""
+        words, at = np.zeros(n_bytes // 8 + 2, np.uint64), 0
+        for lo, hi in _chunks(len(ids), CODED):
+            at = _rice.write_blocks(ids, lo, hi, parameters, words, at)
+        return words.astype("<u8", copy=False).view(np.uint8)[:n_bytes]
+
+    def rice_decode(self, code, k, n):
+        """Return the ids of a Rice code; `ValueError` where it is not one of k ids below n."""
+        words = np.zeros(len(code) // 8 + 3, "<u8")
+        words.view(np.uint8)[: len(code)] = code
+        words = words.astype(np.uint64, copy=False)
+        ids, at, r, before = np.empty(k, np.int64), 0, -1, -1
+        for lo, hi in _chunks(k, CODED):
+            at, r, before = _rice.read_blocks(words, 8 * len(code), lo, hi, n, at, r, before, ids)
+            if at < 0:
+                raise ValueError("the Rice code is not one of so many ids")
+        if -(-at // 8) != len(code) or (at % 8 and code[-1] >> at % 8):
+            raise ValueError("the Rice code is longer than its ids")
+        return ids
