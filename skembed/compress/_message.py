@@ -11,7 +11,7 @@ from skembed.core import SparseRowGradient
 from skembed.kernels import get_backend
 
 from ._encoding import MAX_PLACES, decode_ids, encode_ids
-from ._values import CODED, decode_values, encode_values
+from ._values import CODED, decode_values, encode_values, pack, unpack
 
 MAGIC, VERSION = b"skem", 1
 DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
@@ -80,7 +80,7 @@ def encode(header, shape, places, values, *, level, kind, dtype, backend):
         *(header.fit, header.partition, header.round),
         *(*shape, len(places), scale, len(code)),
     )
-    body = b"".join([head, code.tobytes(), coded.tobytes()])
+    body = b"".join([head, code.tobytes(), pack(coded)])
     return body + TAIL.pack(zlib.crc32(body)), decode_values(coded, kind, scale, dtype)
 
 
@@ -127,16 +127,16 @@ def _decode(message, shape):
     if shape is not None and tuple(shape) != (n_rows, width):
         raise ValueError(f"it is for a table of shape {(n_rows, width)}, not {tuple(shape)}")
     n, each = (n_rows * width, 1) if level == ENTRY else (n_rows, width)
-    if n_rows * width > MAX_PLACES or k > n:
+    if width < 1 or n_rows * width > MAX_PLACES or k > n:
         raise ValueError(f"{k} places in a table of shape {(n_rows, width)}")
-    if len(message) != HEAD.size + n_code + k * each * CODED[kind].itemsize + TAIL.size:
-        raise ValueError(f"{len(message)} bytes for {k} places and their values")
+    if n_code > len(message) - HEAD.size - TAIL.size:
+        raise ValueError(f"{len(message)} bytes for a code of {n_code} and values")
     if not (isfinite(scale) and scale > 0):
         raise ValueError(f"the scale is {scale}")
     end = HEAD.size + n_code
+    coded = unpack(message[end : -TAIL.size], kind, k * each)  # first, for it says how large k is
     code = np.frombuffer(message[HEAD.size : end], np.uint8)
     places = decode_ids(codec, code, k, n, get_backend(work=k))
-    coded = np.frombuffer(message[end : -TAIL.size], CODED[kind])
     values = decode_values(coded, kind, scale, DTYPES[dtype])
     if not np.isfinite(values).all():
         raise ValueError("it holds NaN or infinity")

@@ -3,7 +3,7 @@
 import numpy as np
 
 BLOCK = 128  # gaps that share a Rice parameter
-PARAMETER = 6  # bits of a Rice parameter
+PARAMETER, MOST = 6, 56  # bits of a Rice parameter, and the largest
 
 
 class CodecOperations:
@@ -59,7 +59,7 @@ class CodecOperations:
         parameters = []
         for lo in range(0, len(gaps), BLOCK):
             block = gaps[lo : lo + BLOCK]
-            costs = [int((block >> r).sum()) + len(block) * (r + 1) for r in range(57)]
+            costs = [int((block >> r).sum()) + len(block) * (r + 1) for r in range(MOST + 1)]
             best = int(np.argmin(costs))
             if last < 0 or costs[best] + PARAMETER < costs[last]:
                 last, bits = best, bits + PARAMETER
@@ -69,15 +69,19 @@ class CodecOperations:
 
     def rice_encode(self, ids, parameters, n_bytes):
         """Return the Rice code of ids, shape (n_bytes,), uint8; see `rice_plan`."""
-        bits, last = [], -1
+        code, at, last = 0, 0, -1
         for i, gap in enumerate((np.diff(ids, prepend=-1) - 1).tolist()):
             r = int(parameters[i // BLOCK])
             if i % BLOCK == 0:
-                bits.append(r != last)
-                bits += [r >> t & 1 for t in range(PARAMETER)] if r != last else []
-                last = r
-            bits += [0] * (gap >> r) + [1] + [gap >> t & 1 for t in range(r)]
-        return np.packbits(np.array(bits, np.uint8), bitorder="little")
+                if r != last:
+                    code |= (1 | r << 1) << at
+                    at += PARAMETER
+                    last = r
+                at += 1
+            at += gap >> r
+            code |= (1 | (gap & ((1 << r) - 1)) << 1) << at
+            at += 1 + r
+        return np.frombuffer(code.to_bytes(n_bytes, "little"), np.uint8)
 
     def rice_decode(self, code, k, n):
         """Return the ids of a Rice code.
@@ -101,23 +105,25 @@ class CodecOperations:
         ValueError
             If the code is not that of k ids below n, each bit of it used.
         """
-        bits = iter(np.unpackbits(code, bitorder="little").tolist())
-        ids, at, r = np.empty(k, np.int64), -1, -1
-        try:
-            for i in range(k):
-                if i % BLOCK == 0 and next(bits):
-                    r = sum(next(bits) << t for t in range(PARAMETER))
-                gap = 0
-                while not next(bits):
-                    gap += 1
-                gap = sum((next(bits) << t for t in range(r)), gap << r) if 0 <= r <= 56 else n
-                at += 1 + gap
-                if at >= n:
-                    raise ValueError("an id of the Rice code is too large")
-                ids[i] = at
-        except StopIteration:
-            raise ValueError("the Rice code ends too early") from None
-        rest = list(bits)
-        if len(rest) >= 8 or any(rest):
+        code, n_bytes = int.from_bytes(code.tobytes(), "little"), len(code)
+        ids, at, last, r = np.empty(k, np.int64), 0, -1, -1
+        for i in range(k):
+            if i % BLOCK == 0:
+                other = code >> at & 1
+                at += 1
+                if other:
+                    r = code >> at & ((1 << PARAMETER) - 1)
+                    at += PARAMETER
+            rest = code >> at
+            if rest == 0 or not 0 <= r <= MOST:
+                raise ValueError("the Rice code ends too early, or opens without a parameter")
+            zeros = (rest & -rest).bit_length() - 1
+            at += zeros + 1
+            last += 1 + (zeros << r | (code >> at & ((1 << r) - 1)))
+            at += r
+            if at > 8 * n_bytes or last >= n:
+                raise ValueError("the Rice code ends too early, or with too large an id")
+            ids[i] = last
+        if -(-at // 8) != n_bytes or code >> at:
             raise ValueError("the Rice code is longer than its ids")
         return ids

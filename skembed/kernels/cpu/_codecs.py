@@ -64,7 +64,7 @@ class CodecKernels:
         for lo, hi in _chunks(k, CODED):
             at, r, before = _rice.read_blocks(words, 8 * len(code), lo, hi, n, at, r, before, ids)
             if at < 0:
-                raise ValueError("the Rice code is not one of so many ids")
+                raise ValueError("the Rice code ends too early, or with too large an id")
         if -(-at // 8) != len(code) or (at % 8 and code[-1] >> at % 8):
             raise ValueError("the Rice code is longer than its ids")
         return ids
