@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.callback import CallbackSupportMixin
+from sklearn.base import _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
@@ -95,7 +96,7 @@ class LocalTrainer:
         """Return how many of n rows a loop goes over."""
         return n
 
-    def epochs(self, problem, beginning, state, data, backend):
+    def epochs(self, problem, beginning, state, data, backend, stopping):
         """Return what trains the state, epoch by epoch."""
         return LocalEpochs(problem, state, data, backend)
 
@@ -179,8 +180,9 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
                 held_out = self._held_out(user, given, out, data, target, state, backend, fitted)
                 hooks = EpochHooks(self, context, *user, fitted, trainer.max_iter)
                 hooks.begin()
-                epochs = trainer.epochs(problem, beginning, state, data, backend)
-                self._train(problem, state, epochs, trainer, backend, hooks, held_out)
+                stopping = Plateau(self.tol, self.n_iter_no_change)
+                epochs = trainer.epochs(problem, beginning, state, data, backend, stopping)
+                self._train(problem, state, epochs, trainer, stopping, backend, hooks, held_out)
                 if self.refit and held_out is not None:
                     problem = self._resolve_problem(target, len(sample.rows), step)
                     whole, _ = self._begin(sample, target, problem, backend, old, seed)
@@ -191,6 +193,13 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
                 hooks.end(state)
             vars(self).update(fitted(state))
         return self
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit_over(self, trainer, X, y, sample_weight=None, *, X_val=None, y_val=None,
+                  sample_weight_val=None):  # fmt: skip
+        """Fit as `fit` does, but for the trainer."""
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val, trainer)
 
     def _check(self, X, y, sample_weight, *, state, target=None, first_target=None):
         """Return the data of a call as a `Sample`, and its target.
@@ -247,10 +256,10 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
         rows = (a if a is None else _safe_indexing(a, out.rows) for a in (X, out.y, out.given))
         return Scored(check_scoring(self, self.scoring), self, fitted, *rows)
 
-    def _train(self, problem, state, epochs, trainer, backend, hooks, held_out):
+    def _train(self, problem, state, epochs, trainer, stopping, backend, hooks, held_out):
         converged = fit_epochs(
             problem, state, epochs, backend, max_iter=trainer.max_iter,
-            stopping=Plateau(self.tol, self.n_iter_no_change), hooks=hooks, held_out=held_out,
+            stopping=stopping, hooks=hooks, held_out=held_out,
         )  # fmt: skip
         if not converged:
             what = "loss was still falling" if held_out is None else "score was still rising"

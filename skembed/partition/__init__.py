@@ -1,0 +1,8 @@
+"""Fitting over partitions: engines, and the rounds that they run."""
+
+from ._engine import ENGINES as ENGINES
+from ._engine import Engine
+from ._joblib import JoblibEngine
+from ._trainer import PartitionTrainer as PartitionTrainer
+
+__all__ = ["Engine", "JoblibEngine"]
