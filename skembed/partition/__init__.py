@@ -1,8 +1,9 @@
 """Fitting over partitions: engines, and the rounds that they run."""
 
+from ._dask import DaskEngine
 from ._engine import ENGINES as ENGINES
 from ._engine import Engine
 from ._joblib import JoblibEngine
 from ._trainer import PartitionTrainer as PartitionTrainer
 
-__all__ = ["Engine", "JoblibEngine"]
+__all__ = ["DaskEngine", "Engine", "JoblibEngine"]
