@@ -32,7 +32,7 @@ from skembed.training import (
 from ._settings import Settings
 from ._split import split_rows
 from ._targets import ClassTarget, matrix_of
-from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
+from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, widen
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,10 @@ class LocalTrainer:
 
     def __init__(self, max_iter):
         self.max_iter = max_iter
+
+    def check(self, estimator, user, old):
+        """Return the data that the user gave as a `Sample`, and its target."""
+        return estimator._check(*user, state=old)
 
     def n_rows(self, n):
         """Return how many of n rows a loop goes over."""
@@ -164,7 +168,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
         context = self._init_callback_context(max_subtasks=trainer.max_iter)
         with unchanged_on(BaseException, self):
             old = getattr(self, "_state", None) if self.warm_start else None
-            sample, target = self._check(*user, state=old)
+            sample, target = trainer.check(self, user, old)
             seed = self._draw_seed() if old is None else old.seed
             step = 0 if old is None else old.step
 
@@ -209,6 +213,10 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
         """
         dtype = WORK_DTYPES if state is None else state.params["table"].dtype
         X, y = check_csr(self, X, y, reset=state is None, dtype=dtype, **self._y_options())
+        return self._sample(X, y, sample_weight, target, first_target)
+
+    def _sample(self, X, y, sample_weight, target=None, first_target=None):
+        """Return checked rows with their encoded targets and weights; see `_check`."""
         weights = given = check_weights(sample_weight, X)
         rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
         if target is None:
@@ -225,6 +233,13 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
     def _split(self, sample, target, seed, given, backend):
         """Return the sample to train on, and the one to score or None."""
         if not self._holds_out(len(sample.rows), given) or given[0] is not None:
+            return sample, None
+        if not isinstance(sample.X, CSR):
+            if self._must_stop_early():
+                raise ValueError(
+                    "early_stopping=True holds out rows of X, but they are loaded where they are "
+                    "trained on. Pass X_val and y_val, or use early_stopping='auto'."
+                )
             return sample, None
         X, rows = sample.X, sample.rows
         out = split_rows(
@@ -366,7 +381,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
     def _index(self, index, X, rows, numeric, backend):
         padding = self._resolve_columns("padding_features", X.shape[1])
         return index.observe(
-            *backend.count(X.indptr, X.indices, X.data, rows, X.shape[1]),
+            *X.count(rows, backend),
             n_features=X.shape[1],
             min_count=self.min_count,
             padding=np.union1d(padding, numeric),
@@ -375,15 +390,11 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
 
     def _rows(self, sample, state, backend):
         """Return a sample in table rows, in the work dtype."""
-        X = sample.X
-        indptr, indices, data = backend.map_columns(X.indptr, X.indices, X.data, state.index)
-        scale = backend.scale(indptr, data, state.model.pooling)
-        weights = self._weights_of(sample, data.dtype)
-        numeric = numeric_rows(X, state.numeric)
+        x, scale, numeric = sample.X.mapped(state, backend)
+        weights = self._weights_of(sample, state.params["table"].dtype)
         return TrainingRows(
-            indptr, indices, data, scale, sample.codes, weights, sample.rows, numeric,
-            fields=state.fields,
-        )  # fmt: skip
+            *x, scale, sample.codes, weights, sample.rows, numeric, fields=state.fields
+        )
 
     @staticmethod
     def _weights_of(sample, dtype):

@@ -2,7 +2,9 @@
 
 from ._dask import DaskEngine
 from ._engine import ENGINES as ENGINES
+from ._engine import Died as Died
 from ._engine import Engine
+from ._engine import Failed as Failed
 from ._joblib import JoblibEngine
 from ._trainer import PartitionTrainer as PartitionTrainer
 

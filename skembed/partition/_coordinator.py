@@ -48,6 +48,9 @@ class Terms:
 class Rounds:
     """The coordinator: its `run` is a round, as that of `LocalEpochs` is an epoch.
 
+    It has a table twice: `common` is what all partitions have, the table of the state has in
+    addition what the coordinator still owes them. That is the better one to predict with.
+
     Parameters
     ----------
     terms : Terms
@@ -59,7 +62,7 @@ class Rounds:
     weights : dict of int to float
         Weight of each partition that has rows.
     state : FitState
-        The common parameters; trained in place.
+        All that was learned; trained in place.
     backend : Backend
         Runs the kernels.
     history : History
@@ -80,6 +83,7 @@ class Rounds:
         self.checkpoints = checkpoints
         self.tokens = dict.fromkeys(self.partitions)  # None: it has no place yet
         self.origin, self.blobs, self.memory = 0, {0: None}, None
+        self.common = {**state.params, "table": state.params["table"].copy()}
         state.solver_state = {}  # each partition has its own
 
     def run(self):
@@ -134,13 +138,13 @@ class Rounds:
 
     def _reset(self, p, number):
         """Return the call that makes a partition from the present parameters."""
-        table = self.state.params["table"]
+        table = self.common["table"]
         rows = np.arange(table.n_rows)
         values, counts = table.values[:, : table.d], np.ones(table.n_rows, np.int64)
         everything = SparseRowGradient(rows, values, counts, table.shape)
         header = Header(self.terms.fit, BROADCAST, number - 1)
         message, _ = Everything().compress(everything, None, self.backend, header=header)
-        snapshot = pack(message, head_of(self.state.params), header)
+        snapshot = pack(message, head_of(self.common), header)
         self.history.bytes_down += len(snapshot)
         origin = Origin(number, snapshot=snapshot)
         return rebuild, (self.assign(p), origin, [None], self._save(number))
@@ -218,14 +222,14 @@ class Rounds:
         """Return the rows and the head of a reply, checked."""
         header = Header(self.terms.fit, p, number)
         try:
-            return unpack(reply.blob, self.state.params, self.terms.broadcast, header)
+            return unpack(reply.blob, self.common, self.terms.broadcast, header)
         except ValueError as error:
             raise ValueError(f"Partition {p} in round {number}: {error}") from error
 
     def _apply(self, changes, heads, number):
         """Merge, compress, and do what every partition will do with the broadcast."""
-        params, header = self.state.params, Header(self.terms.fit, BROADCAST, number)
-        table = params["table"]
+        params, header = self.common, Header(self.terms.fit, BROADCAST, number)
+        table, learned = params["table"], self.state.params["table"]
         old = table.values if self.rows_up else None
         rows = merge(changes, self.shares, self.terms.aggregate, old)
         before = table.values[rows.indices, : table.d]
@@ -243,6 +247,8 @@ class Rounds:
         sent, head = unpack(blob, params, self.terms.broadcast, header)
         write_rows(params, sent, self.rows_down)
         set_head(params, head)
+        np.copyto(learned.values, table.values)
+        learned.values[memory.indices, : table.d] += memory.values
         self.backend.count_updates(self.state.n_updates.values, sent.indices)
         self.memory, self.blobs[number + 1] = memory, blob
         self._drop_blobs(number + 1)

@@ -45,6 +45,7 @@ class Checkpoints:
         arrays |= _checkpoint.memory_arrays(rounds.memory)
         if kept is not None:
             arrays |= _checkpoint.state_arrays(kept, "kept")
+        arrays["common"] = rounds.common["table"].values
         arrays["blob"] = np.frombuffer(rounds.blobs[number], np.uint8)
         numbers = {
             "fingerprint": self.fingerprint,
@@ -86,6 +87,7 @@ class Checkpoints:
             self.stopping.kept = state.copy()
             _checkpoint.fill_state(self.stopping.kept, arrays, "kept")
             self.stopping.kept.step = numbers["kept_step"]
+        np.copyto(rounds.common["table"].values, arrays["common"])
         rounds.memory = _checkpoint.memory_of(arrays, state.params["table"].shape)
         rounds.history.rounds = numbers["history"]
         rounds.origin, rounds.blobs = number, {number: arrays["blob"].tobytes()}

@@ -101,6 +101,7 @@ class PartitionTrainer:
         self.aggregate, self.on_lost, self.timeout = aggregate, on_lost, timeout
         self.resets_solver, self.folder, self.settings = resets_solver, folder, settings
         self.history, self.coordinator = History(), None
+        self.fit = secrets.randbits(63)
 
     def clear(self):
         """Remove the checkpoints of a fit that has ended well."""
@@ -112,6 +113,10 @@ class PartitionTrainer:
         if self.coordinator is not None:
             self.coordinator.forget()
         self.engine.stop()
+
+    def check(self, estimator, user, old):
+        """Return the data that the user gave, checked, and their target."""
+        return estimator._check(*user, state=old)
 
     def n_rows(self, n):
         """Return how many of n rows the loop of a partition goes over, on average."""
@@ -157,7 +162,7 @@ class PartitionTrainer:
                 "nothing of other partitions. Use solver_state='reset', or another solver."
             )
         weights = {p: w for p, w in weights.items() if w > 0}
-        fit, checkpoints = secrets.randbits(63), None
+        fit, checkpoints = self.fit, None
         if self.folder is not None:
             index = beginning.index
             what = self.settings, beginning.seed, index.columns, index.counts, weights
