@@ -15,7 +15,7 @@ from ._update import head_of, pack, set_head, unpack, write_rows
 from ._worker import Origin, Reply, Save, advance, forget, rebuild
 
 LEAST_TIMEOUT, MEDIAN_ROUNDS = 60.0, 10
-FIRST_TIMEOUT = 3600.0  # seconds for a first round, of which nothing is known
+FIRST_TIMEOUT = 3600.0  # seconds for what comes first, of which nothing is known
 MAX_LOSSES = 5  # of one partition in one round
 
 
@@ -43,6 +43,11 @@ class Terms:
     aggregate: str
     on_lost: str
     timeout: object
+
+
+def first_timeout(timeout):
+    """Return how many seconds a call may take before there was a round."""
+    return FIRST_TIMEOUT if timeout == "auto" else timeout
 
 
 class Rounds:
@@ -186,11 +191,9 @@ class Rounds:
 
     def _timeout(self, n_rounds):
         """Return how many seconds so many rounds may take."""
-        if self.terms.timeout != "auto":
-            return self.terms.timeout * n_rounds
         seconds = self.history.rounds["seconds"]
-        if not seconds:
-            return FIRST_TIMEOUT
+        if self.terms.timeout != "auto" or not seconds:
+            return first_timeout(self.terms.timeout) * n_rounds
         return max(LEAST_TIMEOUT, MEDIAN_ROUNDS * median(seconds)) * n_rounds
 
     def _fail(self, p, failed, number):

@@ -51,12 +51,12 @@ class PartitionTrainer:
     ----------
     engine : Engine
         Where partitions live; started and stopped by others.
-    up, broadcast : Compressor
-        What is sent to the coordinator, and by it.
     n_partitions : int
         Number of parts; fewer where a part would have fewer than 64 rows.
     labels : ndarray of shape (n_samples,), int, or None
-        The partition of each row, from 0; takes the place of `n_partitions`.
+        The partition of each row, from 0 to n_partitions - 1; None lets them be dealt.
+    up, broadcast : Compressor
+        What is sent to the coordinator, and by it.
     local_steps : int or "epoch"
         Batches in a round.
     max_iter : int
@@ -81,11 +81,11 @@ class PartitionTrainer:
     def __init__(
         self,
         engine,
+        n_partitions,
+        labels=None,
+        *,
         up,
         broadcast,
-        *,
-        n_partitions,
-        labels,
         local_steps,
         max_iter,
         aggregate,
