@@ -269,7 +269,7 @@ class ElsewhereTrainer(PartitionTrainer):
             raise ValueError(f"Partitions must have the same features, but they have {widths}.")
         for p, s in enumerate(found):
             if not np.array_equal(s.names, found[0].names):
-                raise ValueError(f"The feature names of partition {p} are not those of partition 0.")
+                raise ValueError(f"Partition {p} has other feature names than partition 0.")
 
     def epochs(self, problem, beginning, state, data, backend, stopping):
         """Return the coordinator of rounds over partitions that are elsewhere."""

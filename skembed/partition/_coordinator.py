@@ -9,7 +9,7 @@ import numpy as np
 from skembed.compress import BROADCAST, Compressor, Everything, Header
 from skembed.core import SparseRowGradient
 
-from ._engine import Died, Engine, EngineLost, Failed
+from ._engine import Died, EngineLost, Failed
 from ._merge import average, merge
 from ._update import head_of, pack, set_head, unpack, write_rows
 from ._worker import Origin, Reply, Save, advance, forget, rebuild
@@ -76,9 +76,7 @@ class Rounds:
         Where the fit can be taken up again.
     """
 
-    def __init__(
-        self, terms, engine, assign, weights, state, backend, history, checkpoints=None
-    ):
+    def __init__(self, terms, engine, assign, weights, state, backend, history, checkpoints=None):
         self.terms, self.engine, self.assign = terms, engine, assign
         self.state, self.backend, self.history = state, backend, history
         self.partitions, total = sorted(weights), sum(weights.values())
@@ -240,9 +238,7 @@ class Rounds:
             rows = replace(rows, values=rows.values - before)
         elif self.rows_down and not self.rows_up:
             rows = replace(rows, values=rows.values + before)
-        head = {
-            name: average([head[name] for head in heads], self.shares) for name in heads[0]
-        }
+        head = {name: average([head[name] for head in heads], self.shares) for name in heads[0]}
         message, memory = self.terms.broadcast.compress(
             rows, self.memory, self.backend, header=header
         )

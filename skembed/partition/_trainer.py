@@ -162,14 +162,13 @@ class PartitionTrainer:
                 "nothing of other partitions. Use solver_state='reset', or another solver."
             )
         weights = {p: w for p, w in weights.items() if w > 0}
-        fit, checkpoints = self.fit, None
+        checkpoints = None
         if self.folder is not None:
             index = beginning.index
             what = self.settings, beginning.seed, index.columns, index.counts, weights
             every = max(1, self.max_iter // 10)
             checkpoints = Checkpoints(self.folder, every, joblib.hash(what), stopping)
-            begun = checkpoints.fit_number()
-            fit = fit if begun is None else begun
+        fit = self.fit if checkpoints is None else checkpoints.fit
 
         def assign(p):
             return Assignment(
@@ -178,11 +177,9 @@ class PartitionTrainer:
                 self.resets_solver,
             )  # fmt: skip
 
-        terms = Terms(
-            fit, self.up, self.broadcast, self.aggregate, self.on_lost, self.timeout
-        )
+        terms = Terms(fit, self.up, self.broadcast, self.aggregate, self.on_lost, self.timeout)
         line = assign, weights, state, backend, self.history
         self.coordinator = rounds = Rounds(terms, self.engine, *line, checkpoints)
-        if checkpoints is not None and begun is not None:
+        if checkpoints is not None:
             checkpoints.resume(rounds)
         return rounds

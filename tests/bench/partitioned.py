@@ -1,8 +1,8 @@
 """What partitioned fits send, and what they reach: bytes against accuracy, cost of a round, scaling.
 
-    python tests/bench/partitioned.py accuracy   # the task of classified texts, several schemes
-    python tests/bench/partitioned.py real FOLDER   # real data, by client, user and carrier
-    python tests/bench/partitioned.py scaling    # cost of a round, weak scaling, sweep to 256 workers
+python tests/bench/partitioned.py accuracy   # the task of classified texts, several schemes
+python tests/bench/partitioned.py real FOLDER   # real data, by client, user and carrier
+python tests/bench/partitioned.py scaling    # cost of a round, weak scaling, sweep to 256 workers
 """
 
 import argparse
