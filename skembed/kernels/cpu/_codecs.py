@@ -41,7 +41,7 @@ class CodecKernels:
         out, m, equals = np.empty(min(k, len(bits)), np.int64), 0, equals if least else 0
         for lo, hi in _chunks(len(bits), SCANNED):
             m, equals = _topk.take_largest(bits, lo, hi, mask, least, equals, out, m)
-        return out[: int(m)]
+        return out[:m]
 
     def add_rows(self, ids, values, other_ids, other_values):
         """Return the sum of two lists of rows: all rows, and their sums."""

@@ -36,4 +36,4 @@ def take_largest(bits, lo, hi, mask, least, equals, out, m):
             equals -= x == least
             out[m] = i
             m += U(1)
-    return m, equals
+    return np.int64(m), equals
