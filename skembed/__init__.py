@@ -12,6 +12,7 @@ from .estimators import (
     FactorizationMachineRegressor,
     FeatureHasher,
     HashingVectorizer,
+    PartitionedFit,
     TruncatedSVD,
     suggest_n_components,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "FactorizationMachineRegressor",
     "FeatureHasher",
     "HashingVectorizer",
+    "PartitionedFit",
     "TruncatedSVD",
     "__version__",
     "compress",

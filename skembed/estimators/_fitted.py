@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skembed.core import CSRBatch, ParamTable
 from skembed.kernels import get_backend
 
-from ._validation import CSR, check_csr, numeric_rows
+from ._validation import CSR, check_csr
 
 BLOCK_VALUES, BLOCK_ROWS = 1_000_000, 50_000  # stored values and rows predicted at a time
 
@@ -48,9 +48,8 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return rows lo..hi of a `CSR` as a batch of all their rows."""
         state, (s, e) = self._state, X.indptr[[lo, hi]]
         part = CSR(X.indptr[lo : hi + 1] - s, X.indices[s:e], X.data[s:e], (hi - lo, X.shape[1]))
-        mapped = backend.map_columns(part.indptr, part.indices, part.data, state.index)
-        scale = backend.scale(mapped[0], mapped[2], state.model.pooling)
-        rows, numeric = np.arange(hi - lo), numeric_rows(part, state.numeric)
+        mapped, scale, numeric = part.mapped(state, backend)
+        rows = np.arange(hi - lo)
         numeric = None if numeric is None else numeric[rows]
         return CSRBatch(*mapped, rows, scale, numeric, state.fields)
 

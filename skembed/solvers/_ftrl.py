@@ -48,7 +48,8 @@ class FTRL(Solver):
     name = "ftrl"
     default_learning_rate = 0.1
     slots = {"z": "element", "n": "element"}
-    max_norm, decay_scope = None, "touched"  # w follows from z and n
+    rows_from_state = True
+    max_norm, decay_scope = None, "touched"
     _parameter_constraints = {
         **{k: Solver._parameter_constraints[k]
            for k in ("clip_norm", "clip_value", "frequency_scaling")},
