@@ -22,7 +22,7 @@ class Everything(Compressor):
     """
 
     def compress(self, change, memory, backend, *, header):
-        total = owed(change, memory)
+        total = owed(change, memory, backend)
         self._check_finite(total, header)
         dtype = total.values.dtype
         message, _ = encode(

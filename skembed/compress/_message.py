@@ -136,26 +136,25 @@ def _decode(message, shape):
     end = HEAD.size + n_code
     coded = unpack(message[end : -TAIL.size], kind, k * each)  # first, for it says how large k is
     code = np.frombuffer(message[HEAD.size : end], np.uint8)
-    places = decode_ids(codec, code, k, n, get_backend(work=k))
+    backend = get_backend(work=k)
+    places = decode_ids(codec, code, k, n, backend)
     values = decode_values(coded, kind, scale, DTYPES[dtype])
     if not np.isfinite(values).all():
         raise ValueError("it holds NaN or infinity")
     limit = None if shape is not None else MAX_GROWTH * len(message)
-    rows, values = _rows(places, values, width, level, limit)
+    rows, values = _rows(places, values, width, level, limit, backend)
     indices = rows.astype(np.int32 if n_rows <= 1 << 31 else np.int64)
     counts = np.ones(len(rows), np.int64)
     return Header(*who), SparseRowGradient(indices, values, counts, (n_rows, width))
 
 
-def _rows(places, values, width, level, limit):
+def _rows(places, values, width, level, limit, backend):
     """Return the rows with a place in them, and all their entries."""
     if level == ROW:
         return places, values.reshape(-1, width)
-    row = places // width
-    first = np.diff(row, prepend=-1) > 0
-    n_listed = int(np.count_nonzero(first))
-    if limit is not None and n_listed * width * values.itemsize > limit:
-        raise ValueError(f"{n_listed} rows of width {width} from {len(values)} values")
-    out = np.zeros((n_listed, width), values.dtype)
-    out.reshape(-1)[(np.cumsum(first) - 1) * width + (places - row * width)] = values
-    return row[first], out
+    rows, at = backend.entry_rows(places, width)
+    if limit is not None and len(rows) * width * values.itemsize > limit:
+        raise ValueError(f"{len(rows)} rows of width {width} from {len(values)} values")
+    out = np.zeros((len(rows), width), values.dtype)
+    out.reshape(-1)[at] = values
+    return rows, out

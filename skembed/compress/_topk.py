@@ -1,6 +1,5 @@
 """Sending the k entries or rows that moved most."""
 
-from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -104,7 +103,7 @@ class TopK(Compressor):
 
     def compress(self, change, memory, backend, *, header):
         k = self.count(change.shape, header.partition)
-        total = owed(change, memory if self.error_memory else None)
+        total = owed(change, memory if self.error_memory else None, backend)
         self._check_finite(total, header)
         values, (_, width) = total.values, total.shape
         if self.level == "entry":
@@ -129,7 +128,7 @@ class TopK(Compressor):
         if not self.error_memory:
             return message, nothing(total)
         flat[at] -= sent
-        return message, listed(replace(total, values=values))
+        return message, listed(total, backend)
 
 
 def _norms(values):

@@ -1,4 +1,4 @@
-"""The operations on what partitions send each other, in plain array code."""
+"""The operations on what partitions send and keep, in plain array code."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ PARAMETER, MOST = 6, 56  # bits of a Rice parameter, and the largest
 
 
 class CodecOperations:
-    """Array code for choosing what is sent and for coding where it belongs; a backend inherits it.
+    """Array code for adding up what is owed, choosing what is sent and coding where it belongs.
 
     Ids in a Rice code are strictly increasing numbers below 2**56. Each is written as its gap, the
     numbers left out since the one before: ``gap >> r`` bits 0, a bit 1, and the lowest r bits of
@@ -38,6 +38,54 @@ class CodecOperations:
         larger = np.flatnonzero(size > least)
         equal = np.flatnonzero(size == least)[: k - len(larger)]
         return np.sort(np.concatenate([larger, equal]))
+
+    def add_rows(self, ids, values, other_ids, other_values):
+        """Return the sum of two lists of rows.
+
+        Parameters
+        ----------
+        ids, other_ids : ndarray of shape (m,) and (m',)
+            Rows, strictly increasing, of one dtype.
+        values, other_values : ndarray of shape (m, width) and (m', width)
+            Their values.
+
+        Returns
+        -------
+        ids : ndarray
+            All rows.
+        values : ndarray
+            Their sums: new memory.
+        """
+        both, place = np.unique(np.concatenate([ids, other_ids]), return_inverse=True)
+        total = np.zeros((len(both), values.shape[1]), values.dtype)
+        total[place[: len(ids)]] = values
+        total[place[len(ids) :]] += other_values
+        return both, total
+
+    def keep_rows(self, ids, values):
+        """Return the rows with an entry other than zero; what is given is no longer valid."""
+        keep = values.any(axis=1)
+        return ids[keep], values[keep]
+
+    def entry_rows(self, places, width):
+        """Return the rows that hold entries, and where the entries go in an array of these rows.
+
+        Parameters
+        ----------
+        places : ndarray of shape (k,), int64
+            Entries, row * width + column, strictly increasing.
+        width : int
+            Entries of a row.
+
+        Returns
+        -------
+        rows : ndarray of shape (m,), int64
+            Strictly increasing.
+        at : ndarray of shape (k,), int64
+            Places among the m * width entries of these rows.
+        """
+        rows, place = np.unique(places // width, return_inverse=True)
+        return rows, place * width + places % width
 
     def rice_plan(self, ids):
         """Return the Rice parameter of each block of 128 gaps, and the bytes that the code takes.

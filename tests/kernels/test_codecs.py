@@ -15,6 +15,7 @@ PLAIN, CPU = Backend(), get_backend()
 def short_chunks(monkeypatch):
     monkeypatch.setattr(_codecs, "SCANNED", 50)
     monkeypatch.setattr(_codecs, "CODED", 256)
+    monkeypatch.setattr(_codecs, "MOVED", 64)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 150), st.integers(1, 160), st.booleans())
@@ -99,3 +100,43 @@ def test_gaps_may_be_as_large_as_a_table():
     code = CPU.rice_encode(ids, *CPU.rice_plan(ids))
     assert np.array_equal(code, PLAIN.rice_encode(ids, *PLAIN.rice_plan(ids)))
     assert np.array_equal(CPU.rice_decode(code, 3, 2**56), ids)
+
+
+@st.composite
+def lists(draw, dtype, width):
+    """Ids and values of some rows, padded, with rows of zeros."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    ids = np.flatnonzero(rng.random(draw(st.integers(0, 90))) < rng.random()).astype(np.int32)
+    values = rng.normal(size=(len(ids), width + 3)).astype(dtype)
+    return ids, (values * (rng.random(values.shape) < rng.random()))[:, :width].astype(dtype)
+
+
+@given(st.data(), st.sampled_from([np.float32, np.float64]), st.sampled_from([1, 3, 16]))
+def test_lists_of_rows(data, dtype, width):
+    a, b = data.draw(lists(dtype, width)), data.draw(lists(dtype, width))
+    before = [x.copy() for x in (*a, *b)]
+    ids, values = PLAIN.add_rows(*a, *b)
+    got, total = CPU.add_rows(*a, *b)
+    assert np.array_equal(got, ids)
+    assert np.array_equal(ids, np.union1d(a[0], b[0]))
+    assert np.array_equal(total, values)
+    assert all(map(np.array_equal, (*a, *b), before))
+    want = np.zeros((90, width))
+    want[a[0]] += a[1]
+    want[b[0]] += b[1].astype(np.float64)
+    np.testing.assert_allclose(total, want[ids], rtol=1e-6)
+
+    kept, rest = PLAIN.keep_rows(ids.copy(), values.copy())
+    assert np.array_equal(kept, ids[values.any(axis=1)])
+    got, values = CPU.keep_rows(ids.copy(), values.copy())
+    assert np.array_equal(got, kept)
+    assert np.array_equal(values, rest)
+
+
+@given(places(), st.sampled_from([1, 2, 7, 16, 1000]))
+def test_rows_of_entries(case, width):
+    rows, at = PLAIN.entry_rows(case[0], width)
+    got, same = CPU.entry_rows(case[0], width)
+    assert np.array_equal(got, rows)
+    assert np.array_equal(same, at)
+    assert np.array_equal(rows[at // width] * width + at % width, case[0])

@@ -1,13 +1,14 @@
-"""Drives the kernels that choose and code what partitions send each other."""
+"""Drives the kernels on what partitions send and keep."""
 
 from itertools import pairwise
 
 import numpy as np
 
-from . import _rice, _topk
+from . import _lists, _rice, _topk
 
 SCANNED = 30_000_000  # numbers that a kernel looks at in one call, so that Ctrl-C is heard
 CODED = _rice.BLOCK * 60_000  # and ids that it codes
+MOVED = 30_000_000  # and entries of rows that it moves
 
 
 def _chunks(n, size):
@@ -16,7 +17,10 @@ def _chunks(n, size):
 
 
 class CodecKernels:
-    """Numba kernels for choosing what is sent, and for the Rice code of ids; all on one thread."""
+    """Numba kernels for lists of rows, for choosing what is sent, and for the Rice code of ids.
+
+    All run on one thread.
+    """
 
     def select_topk(self, values, k):
         """Return where the k numbers of largest magnitude are, ascending; of equals, the first."""
@@ -38,6 +42,30 @@ class CodecKernels:
         for lo, hi in _chunks(len(bits), SCANNED):
             m, equals = _topk.take_largest(bits, lo, hi, mask, least, equals, out, m)
         return out[:m]
+
+    def add_rows(self, ids, values, other_ids, other_values):
+        """Return the sum of two lists of rows: all rows, and their sums."""
+        m, width = len(ids) + len(other_ids), values.shape[1]
+        both, of, other_of = np.empty(m, ids.dtype), np.empty(m, np.int64), np.empty(m, np.int64)
+        m = _lists.merge_ids(ids, other_ids, both, of, other_of)
+        total = np.empty((m, width), values.dtype)
+        for lo, hi in _chunks(m, MOVED // width + 1):
+            _lists.add_lists(of, values, other_of, other_values, lo, hi, total)
+        return both[:m], total
+
+    def keep_rows(self, ids, values):
+        """Return the rows with an entry other than zero, in the memory of what is given."""
+        m = 0
+        for lo, hi in _chunks(len(ids), MOVED // values.shape[1] + 1):
+            m = _lists.keep_rows(ids, values, lo, hi, m)
+        return ids[:m], values[:m]
+
+    def entry_rows(self, places, width):
+        """Return the rows that hold entries, and where the entries go in an array of these rows."""
+        rows, at, m = np.empty(len(places), np.int64), np.empty(len(places), np.int64), 0
+        for lo, hi in _chunks(len(places), CODED):
+            m = _lists.entry_rows(places, lo, hi, width, rows, at, m)
+        return rows[:m], at
 
     def rice_plan(self, ids):
         """Return the Rice parameter of each block of 128 gaps, and the bytes of the code."""

@@ -4,10 +4,12 @@ The k-th largest is found digit by digit, from the highest: a count of the digit
 agree with it so far tells its next one. Every pass is over all numbers, in order.
 """
 
+import numpy as np
 from numba import njit
 
 OPTIONS = dict(cache=True, nogil=True, error_model="numpy")
 DIGIT = 11  # bits
+U = np.uint64
 
 
 @njit(**OPTIONS)
@@ -16,9 +18,9 @@ def count_digits(bits, lo, hi, mask, shift, width, known, counts):
     kind = bits.dtype.type
     above, low, ones = kind(shift + width), kind(shift), kind((1 << width) - 1)
     for i in range(lo, hi):
-        x = bits[i] & mask
+        x = bits[U(i)] & mask
         if x >> above == known:
-            counts[(x >> low) & ones] += 1
+            counts[U((x >> low) & ones)] += 1
 
 
 @njit(**OPTIONS)
@@ -27,14 +29,11 @@ def take_largest(bits, lo, hi, mask, least, equals, out, m):
 
     Returns the new m, and how many equals are still to be taken.
     """
+    m = U(m)
     for i in range(lo, hi):
-        x = bits[i] & mask
-        if x >= least:
-            if x > least:
-                out[m] = i
-                m += 1
-            elif equals > 0:
-                out[m] = i
-                m += 1
-                equals -= 1
-    return m, equals
+        x = bits[U(i)] & mask
+        if x >= least and (x > least or equals > 0):
+            equals -= x == least
+            out[m] = i
+            m += U(1)
+    return np.int64(m), equals

@@ -1,0 +1,210 @@
+"""How much to send: closed forms for rounds, bytes, time and energy, and the best of them.
+
+Two short fits fix the laws below. What is best lies in a family with one parameter for what the
+partitions send, and one for what the coordinator sends; both are searched on a grid.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+DOWN_TO_UP = 1.3  # measured: a delay on the way down costs more, since it meets every partition
+LEAST_SHARE = 0.01  # of the entries; the laws were measured above it
+GRID, NARROWER = 48, (1.0, 0.1, 0.01)  # candidates for a parameter, and the part of its range
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """What computing and sending costs each partition; arrays of shape (n_partitions,).
+
+    Attributes
+    ----------
+    upload, download : ndarray
+        Speed of the link, bit/s.
+    seconds, joules : ndarray
+        Cost of a step.
+    watts : ndarray
+        Power drawn while a message travels.
+    weights : ndarray
+        Share of each partition in the mean; they sum to 1.
+    """
+
+    upload: np.ndarray
+    download: np.ndarray
+    seconds: np.ndarray
+    joules: np.ndarray
+    watts: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class RoundLaw:
+    """Rounds to a target: computing + hypot(up sum(w / share), down / broadcast share).
+
+    Attributes
+    ----------
+    computing : float
+        Rounds where everything is sent.
+    up, down : float
+        What has to cross in either direction, in tables.
+    """
+
+    computing: float
+    up: float
+    down: float
+
+    @classmethod
+    def fit(cls, shares, rounds):
+        """Return the law through two fits that sent equal shares both ways."""
+        (a, b), (few, many) = shares, rounds
+        slope = max((many - few) / (1 / b - 1 / a), 0.0)
+        part = slope / np.hypot(1, DOWN_TO_UP)
+        return cls(max(few - slope / a, 0.0), part, DOWN_TO_UP * part)
+
+    def rounds(self, shares, broadcast, weights):
+        """Return the rounds for shares of shape (..., n_partitions) and broadcast shares (...)."""
+        return self.computing + np.hypot(
+            self.up * (weights / shares).sum(axis=-1), self.down / broadcast
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLaw:
+    """Bits of a message: fixed + size share (base + slope log2(1 / share)).
+
+    Attributes
+    ----------
+    size : int
+        Entries of the table.
+    fixed : float
+        Bits of all that always travels.
+    base, slope : float
+        Bits of an entry, and what its place costs more when half as many are sent.
+    """
+
+    size: int
+    fixed: float
+    base: float
+    slope: float
+
+    @classmethod
+    def fit(cls, size, fixed, shares, bits):
+        """Return the law through messages of two shares."""
+        shares = np.asarray(shares, np.float64)
+        each = (np.asarray(bits, np.float64) - fixed) / (size * shares)
+        doublings = np.log2(1 / shares)
+        slope = (each[1] - each[0]) / (doublings[1] - doublings[0])
+        slope = float(np.clip(slope, 0, each.min() / (2 + doublings.max())))  # rises with the share
+        return cls(size, fixed, float((each - slope * doublings).mean()), slope)
+
+    def bits(self, share):
+        """Return the bits of a message, or of many."""
+        return self.fixed + self.size * share * (self.base - self.slope * np.log2(share))
+
+    def share(self, bits):
+        """Return the share that fits into so many bits, at least the least and at most all."""
+        known = np.geomspace(LEAST_SHARE, 1, 400)
+        return np.interp(bits, self.bits(known), known)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a fit to the target is predicted to take.
+
+    Attributes
+    ----------
+    rounds : float
+        Rounds.
+    seconds : float
+        Time: in each round the slowest partition decides.
+    joules : float
+        Energy of all partitions.
+    bytes_up, bytes_down : float
+        Bytes of all partitions, head included.
+    """
+
+    rounds: float
+    seconds: float
+    joules: float
+    bytes_up: float
+    bytes_down: float
+
+    @property
+    def bytes(self):
+        """Bytes in both directions."""
+        return self.bytes_up + self.bytes_down
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The laws of one number of local steps, for given workers.
+
+    Attributes
+    ----------
+    law : RoundLaw
+        Rounds.
+    up, down : MessageLaw
+        Messages.
+    workers : Workers
+        Costs.
+    steps : float
+        Local steps of a round, or one number for each partition.
+    """
+
+    law: RoundLaw
+    up: MessageLaw
+    down: MessageLaw
+    workers: Workers
+    steps: float
+
+    def costs(self, shares, broadcast):
+        """Return the `Costs` of shares (..., n_partitions) and broadcast shares (...)."""
+        w = self.workers
+        # no more can be told than was heard
+        told = np.minimum(broadcast, shares.sum(axis=-1))
+        up, down = self.up.bits(shares), self.down.bits(told)
+        sending = up / w.upload + down[..., None] / w.download
+        rounds = self.law.rounds(shares, broadcast, w.weights)
+        each = self.steps * w.seconds + sending
+        energy = (self.steps * w.joules + w.watts * sending).sum(axis=-1)
+        n = shares.shape[-1]
+        return Costs(
+            rounds,
+            rounds * each.max(axis=-1),
+            rounds * energy,
+            rounds * up.sum(axis=-1) / 8,
+            rounds * n * down / 8,
+        )
+
+    def _shares(self, minimize, at, broadcast):
+        """The family that holds the best shares; `at` and `broadcast` of shape (...), in [0, 1].
+
+        Energy and bytes: the sum of cost and share, for a given sum of weight / share, is least
+        where shares are as sqrt(weight / cost). Time: nobody idles.
+        """
+        w = self.workers
+        if minimize == "seconds":
+            rest = self.steps * w.seconds + (self.down.bits(broadcast)[..., None] / w.download)
+            fastest = (rest + self.up.bits(LEAST_SHARE) / w.upload).max(axis=-1)
+            slowest = (rest + self.up.bits(1.0) / w.upload).max(axis=-1)
+            round_seconds = fastest * (slowest / fastest) ** at
+            return self.up.share((round_seconds[..., None] - rest) * w.upload)
+        cost = w.watts / w.upload if minimize == "joules" else np.ones_like(w.weights)
+        shape = np.sqrt(w.weights / cost)
+        least, most = LEAST_SHARE / shape.max(), 1 / shape.min()
+        return np.clip((least * (most / least) ** at)[..., None] * shape, LEAST_SHARE, 1)
+
+    def best(self, minimize):
+        """Return (shares, broadcast share, costs) with the least "seconds", "joules" or "bytes"."""
+        at, told = 0.5, 0.5
+        for part in NARROWER:
+            grid = part * np.linspace(-0.5, 0.5, GRID)
+            x, y = np.meshgrid(np.clip(at + grid, 0, 1), np.clip(told + grid, 0, 1))
+            broadcast = LEAST_SHARE ** (1 - y)
+            shares = self._shares(minimize, x, broadcast)
+            costs = getattr(self.costs(shares, broadcast), minimize)
+            i = np.unravel_index(np.argmin(costs), costs.shape)
+            at, told = x[i], y[i]
+        best = self.costs(shares[i], broadcast[i])
+        numbers = (best.rounds, best.seconds, best.joules, best.bytes_up, best.bytes_down)
+        return shares[i], float(broadcast[i]), Costs(*map(float, numbers))
