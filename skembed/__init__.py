@@ -3,7 +3,7 @@
 CSR goes in and is never densified. See the README for a first example.
 """
 
-from . import compress, inspection, losses, metrics, solvers
+from . import compress, inspection, losses, metrics, partition, solvers
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -34,6 +34,7 @@ __all__ = [
     "inspection",
     "losses",
     "metrics",
+    "partition",
     "solvers",
     "suggest_n_components",
 ]
