@@ -75,7 +75,7 @@ class DaskEngine(Engine):
             except ValueError:
                 jobs = effective_n_jobs(-1 if n_jobs is None else n_jobs)
                 cluster = distributed.LocalCluster(
-                    n_workers=min(jobs, n_partitions), threads_per_worker=1, dashboard_address=None
+                    n_workers=min(jobs, n_partitions), threads_per_worker=1, dashboard_address=":0"
                 )
                 self._mine.append(cluster)
                 self._client = cluster

@@ -317,7 +317,7 @@ def kills(n):
     rng, equal = np.random.default_rng(0), 0
     X = sp.random_array((2000, 1500), density=0.01, format="csr", rng=rng)
     y = rng.integers(0, 3, 2000)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster) as client:
 
         def fit():
