@@ -14,6 +14,7 @@ from .estimators import (
     HashingVectorizer,
     PartitionedFit,
     TruncatedSVD,
+    plan_compression,
     suggest_n_components,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "inspection",
     "losses",
     "metrics",
+    "plan_compression",
     "solvers",
     "suggest_n_components",
 ]

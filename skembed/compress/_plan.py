@@ -9,7 +9,7 @@ from ._topk import TopK
 class CompressionPlan:
     """What every partition should send, and what that is predicted to take.
 
-    Predictions are for the rounds until the loss reaches `target`.
+    Predictions are for the rounds until the score on held-out rows reaches `target`.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class CompressionPlan:
     max_iter : int
         Rounds: those predicted, rounded up, or all that the budget allows.
     target : float
-        Loss that the predictions are for.
+        Score that the predictions are for.
     rounds : float
         Predicted rounds.
     seconds : float

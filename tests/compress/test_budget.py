@@ -24,7 +24,7 @@ FORECAST = Forecast(LAW, UP, DOWN, UNEQUAL, 78)
 def test_two_fits_give_the_law():
     law = RoundLaw.fit((0.3, 0.03), (LAW.rounds(*same(0.3)), LAW.rounds(*same(0.03))))
     assert law.computing == pytest.approx(LAW.computing)
-    assert np.hypot(law.up, law.down) == pytest.approx(np.hypot(LAW.up, LAW.down))
+    assert law.rounds(*same(0.1)) == pytest.approx(LAW.rounds(*same(0.1)))
     assert law.down == pytest.approx(DOWN_TO_UP * law.up)
     flat = RoundLaw.fit((0.3, 0.03), (5.0, 4.0))  # noise: fewer rounds with less sent
     assert (flat.computing, flat.up, flat.down) == (5.0, 0, 0)
@@ -45,18 +45,16 @@ def test_two_messages_give_the_law_of_bits():
 
 
 def slow_costs(shares, broadcast):
-    rounds = 1.8 + np.sqrt(
-        (0.18 * sum(w / s for w, s in zip(UNEQUAL.weights, shares, strict=True))) ** 2
-        + (0.23 / broadcast) ** 2
-    )
+    sent = 0.18 * sum(w / s for w, s in zip(UNEQUAL.weights, shares, strict=True))
+    rounds = 1.8 + (sent**1.5 + (0.23 / broadcast) ** 1.5) ** (2 / 3)
     down = DOWN.bits(min(broadcast, sum(shares)))
-    seconds, joules = [], 0.0
-    for m, share in enumerate(shares):
-        sending = UP.bits(share) / UNEQUAL.upload[m] + down / UNEQUAL.download[m]
-        seconds.append(78 * UNEQUAL.seconds[m] + sending)
-        joules += 78 * 6e-3 + sending
-    up = sum(UP.bits(share) for share in shares) / 8
-    return [rounds * x for x in (1, max(seconds), joules, up, 4 * down / 8)]
+    alone = [78 * UNEQUAL.seconds[m] + UP.bits(s) / UNEQUAL.upload[m] for m, s in enumerate(shares)]
+    hear = [down / speed for speed in UNEQUAL.download]
+    seconds = max(alone) + (rounds - 1) * max(a + b for a, b in zip(alone, hear, strict=True))
+    joules = rounds * sum(78 * 6e-3 + UP.bits(s) / UNEQUAL.upload[m] for m, s in enumerate(shares))
+    joules += (rounds - 1) * sum(hear)
+    up = rounds * sum(UP.bits(share) for share in shares) / 8
+    return [rounds, seconds, joules, up, (rounds - 1) * 4 * down / 8]
 
 
 def test_costs_are_added_up():
