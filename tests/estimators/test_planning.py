@@ -66,6 +66,10 @@ def test_a_budget_says_how_many_rounds(data):
     )  # fmt: skip
     assert plan.max_iter == int(1e6 * plan.rounds / plan.joules)
     assert plan.local_steps in (1, "epoch")
+    plan = plan_compression(
+        model(), *data, X_val=data[0], y_val=data[1], **SLOW_AND_FAST, minimize="bytes"
+    )
+    assert plan.k[0] == plan.k[1], "bytes cost the same on any link"
     few = Costs(rounds=8.5, seconds=17.0, joules=0.0, bytes_up=10.0, bytes_down=7.0)
     assert rounds_within(None, few, "bytes") == 9
     assert rounds_within(40.0, few, "bytes") == 20
