@@ -8,13 +8,15 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import _get_feature_names
 
-from skembed.partition import Failed, PartitionTrainer
+from skembed.core import SparseRows
+from skembed.kernels import get_backend
+from skembed.partition import Died, Failed, PartitionTrainer, first_timeout
 from skembed.training import TrainingRows
 
-from ._base import Sample
 from ._parts import joined
 from ._validation import WORK_DTYPES, check_csr, check_weights
 
+ATTEMPTS = 3
 LOADED = {}  # (fit, partition) to its checked matrix, in the process where it lives
 
 
@@ -117,8 +119,6 @@ def loaded(key, part, estimator, dtype):
 
 def count(key, part, estimator, dtype, rows):
     """Return the columns that occur in some rows of a partition, and in how many."""
-    from skembed.kernels import get_backend
-
     with get_backend() as backend:
         return loaded(key, part, estimator, dtype).count(rows, backend)
 
@@ -196,12 +196,24 @@ class ElsewhereTrainer(PartitionTrainer):
 
     Labels, weights, and the columns that occur go to the coordinator before the first round; it
     settles classes, class weights, starting values and table rows for all.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where partitions live.
+    parts : list of Part
+        The partitions.
+    **options : dict
+        Those of `PartitionTrainer`.
     """
 
-    def take(self, parts):
-        """Take the partitions; they need not be in memory."""
-        self.parts, self.n_partitions = parts, len(parts)
-        self.everyone = range(len(parts))
+    def __init__(self, engine, parts, **options):
+        super().__init__(engine, len(parts), **options)
+        self.parts, self.everyone = parts, range(len(parts))
+
+    def n_rows(self, n):
+        """Return how many of n rows the loop of a partition goes over, on average."""
+        return -(-n // self.n_partitions)
 
     def call(self, function, *args, each=None):
         """Return the answers of a function of (key, part, estimator, *args) from all partitions."""
@@ -210,13 +222,18 @@ class ElsewhereTrainer(PartitionTrainer):
             + (() if each is None else (each[p],))
             for p in self.everyone
         }
-        answers = self.engine.run(calls, self.first_timeout)
-        for p, answer in answers.items():
-            if isinstance(answer, Failed):
-                raise answer.kind(f"Partition {p}: {answer.message}")
-            if type(answer).__name__ == "Died":
-                answers[p] = self.engine.run({p: calls[p]}, self.first_timeout)[p]
-        return list(answers.values())
+        answers = {}
+        for _ in range(ATTEMPTS):
+            left = {p: call for p, call in calls.items() if p not in answers}
+            for p, answer in self.engine.run(left, first_timeout(self.timeout)).items():
+                if isinstance(answer, Failed):
+                    raise answer.kind(f"Partition {p}: {answer.message}")
+                if not isinstance(answer, Died):
+                    answers[p] = answer
+            if len(answers) == len(calls):
+                return [answers[p] for p in self.everyone]
+        raise RuntimeError(f"Partitions {sorted(set(calls) - set(answers))} cannot be loaded: "
+                           "the processes that load them end.")  # fmt: skip
 
     def cut(self, rows):
         """Return the given rows of the stacked matrix as rows of each partition."""
@@ -252,7 +269,7 @@ class ElsewhereTrainer(PartitionTrainer):
             raise ValueError(f"Partitions must have the same features, but they have {widths}.")
         for p, s in enumerate(found):
             if not np.array_equal(s.names, found[0].names):
-                raise ValueError(f"The feature names of partition {p} are not those of partition 0.")
+                raise ValueError(f"Partition {p} has other feature names than partition 0.")
 
     def epochs(self, problem, beginning, state, data, backend, stopping):
         """Return the coordinator of rounds over partitions that are elsewhere."""
@@ -260,7 +277,7 @@ class ElsewhereTrainer(PartitionTrainer):
 
         def common(p):
             mine = np.arange(self.borders[p], self.borders[p + 1])
-            y = data.y.take(mine) if hasattr(data.y, "take") and not isinstance(data.y, np.ndarray) else data.y[mine]
+            y = data.y.take(mine) if isinstance(data.y, SparseRows) else data.y[mine]
             w = None if weight is None else weight[mine]
             return replace(data, y=y, sample_weight=w, rows=rows[p])
 

@@ -21,6 +21,7 @@ from skembed.compress import COMPRESSORS, Compressor, Everything
 from skembed.partition import ENGINES, Engine, PartitionTrainer
 
 from ._base import BaseEmbedding
+from ._elsewhere import ElsewhereTrainer, parts_of
 from ._parts import labels_of, stacked
 
 
@@ -133,16 +134,17 @@ class PartitionedFit(CallbackSupportMixin, MetaEstimatorMixin, TransformerMixin,
             estimator.set_params(random_state=self.random_state)
         if estimator.refit:
             raise ValueError("PartitionedFit does not refit; set refit=False on the estimator.")
-        X, y, sample_weight, partition = stacked(X, y, sample_weight, partition)
-        labels, n_partitions = labels_of(partition, X), self.n_partitions
-        if labels is not None:
-            labels, n_partitions = labels
+        parts = parts_of(X, y, sample_weight)
+        if parts is None:
+            X, y, sample_weight, partition = stacked(X, y, sample_weight, partition)
+        elif partition is not None:
+            raise ValueError("X is a list of parts, each a partition; partition must be None.")
         engine = ENGINES.resolve(self.engine)
-        trainer = self._trainer(engine, labels, n_partitions, estimator)
+        trainer = self._trainer(engine, estimator, parts, labels_of(partition, X))
         task = context.subcontext(task_name="rounds")
         with task.propagate_callback_context(estimator):
             task.call_on_fit_task_begin(estimator=self, **told)
-            engine.start(n_partitions, self.n_jobs)
+            engine.start(trainer.n_partitions, self.n_jobs)
             try:
                 estimator._fit_over(trainer, X, y, sample_weight, **fit_params)
                 trainer.clear()
@@ -158,18 +160,15 @@ class PartitionedFit(CallbackSupportMixin, MetaEstimatorMixin, TransformerMixin,
         vars(self).update(fitted)
         return self
 
-    def _trainer(self, engine, labels, n_partitions, estimator):
-        """Return what runs the rounds."""
+    def _trainer(self, engine, estimator, parts, labels):
+        """Return what runs the rounds, over parts to load or rows that are here."""
         params = estimator.get_params() | self.get_params(deep=False)
         leave_out = ("estimator", "engine", "n_jobs", "verbose", "checkpoint_dir", "round_timeout",
                      "on_lost", "random_state")  # fmt: skip
         settings = {name: repr(params[name]) for name in sorted(params) if name not in leave_out}
-        return PartitionTrainer(
-            engine,
-            compressor_of(self.compressor),
-            compressor_of(self.broadcast_compressor),
-            n_partitions=n_partitions,
-            labels=labels,
+        options = dict(
+            up=compressor_of(self.compressor),
+            broadcast=compressor_of(self.broadcast_compressor),
             local_steps=self.local_steps,
             max_iter=self.max_iter,
             aggregate=self.aggregate,
@@ -179,6 +178,10 @@ class PartitionedFit(CallbackSupportMixin, MetaEstimatorMixin, TransformerMixin,
             folder=self.checkpoint_dir,
             settings=settings,
         )
+        if parts is not None:
+            return ElsewhereTrainer(engine, parts, **options)
+        labels, n_partitions = (None, self.n_partitions) if labels is None else labels
+        return PartitionTrainer(engine, n_partitions, labels, **options)
 
     @staticmethod
     def _fitted_attributes(estimator, trainer):

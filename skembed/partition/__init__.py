@@ -1,5 +1,6 @@
 """Fitting over partitions: engines, and the rounds that they run."""
 
+from ._coordinator import first_timeout as first_timeout
 from ._dask import DaskEngine
 from ._engine import ENGINES as ENGINES
 from ._engine import Died as Died

@@ -9,13 +9,13 @@ import numpy as np
 from skembed.compress import BROADCAST, Compressor, Everything, Header
 from skembed.core import SparseRowGradient
 
-from ._engine import Died, Engine, EngineLost, Failed
+from ._engine import Died, EngineLost, Failed
 from ._merge import average, merge
 from ._update import head_of, pack, set_head, unpack, write_rows
 from ._worker import Origin, Reply, Save, advance, forget, rebuild
 
 LEAST_TIMEOUT, MEDIAN_ROUNDS = 60.0, 10
-FIRST_TIMEOUT = 3600.0  # seconds for a first round, of which nothing is known
+FIRST_TIMEOUT = 3600.0  # seconds for what comes first, of which nothing is known
 MAX_LOSSES = 5  # of one partition in one round
 
 
@@ -45,6 +45,11 @@ class Terms:
     timeout: object
 
 
+def first_timeout(timeout):
+    """Return how many seconds a call may take before there was a round."""
+    return FIRST_TIMEOUT if timeout == "auto" else timeout
+
+
 class Rounds:
     """The coordinator: its `run` is a round, as that of `LocalEpochs` is an epoch.
 
@@ -71,9 +76,7 @@ class Rounds:
         Where the fit can be taken up again.
     """
 
-    def __init__(
-        self, terms, engine, assign, weights, state, backend, history, checkpoints=None
-    ):
+    def __init__(self, terms, engine, assign, weights, state, backend, history, checkpoints=None):
         self.terms, self.engine, self.assign = terms, engine, assign
         self.state, self.backend, self.history = state, backend, history
         self.partitions, total = sorted(weights), sum(weights.values())
@@ -186,11 +189,9 @@ class Rounds:
 
     def _timeout(self, n_rounds):
         """Return how many seconds so many rounds may take."""
-        if self.terms.timeout != "auto":
-            return self.terms.timeout * n_rounds
         seconds = self.history.rounds["seconds"]
-        if not seconds:
-            return FIRST_TIMEOUT
+        if self.terms.timeout != "auto" or not seconds:
+            return first_timeout(self.terms.timeout) * n_rounds
         return max(LEAST_TIMEOUT, MEDIAN_ROUNDS * median(seconds)) * n_rounds
 
     def _fail(self, p, failed, number):
@@ -237,9 +238,7 @@ class Rounds:
             rows = replace(rows, values=rows.values - before)
         elif self.rows_down and not self.rows_up:
             rows = replace(rows, values=rows.values + before)
-        head = {
-            name: average([head[name] for head in heads], self.shares) for name in heads[0]
-        }
+        head = {name: average([head[name] for head in heads], self.shares) for name in heads[0]}
         message, memory = self.terms.broadcast.compress(
             rows, self.memory, self.backend, header=header
         )

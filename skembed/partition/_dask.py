@@ -17,9 +17,7 @@ def _distributed():
     try:
         import distributed
     except ImportError as error:
-        raise ImportError(
-            'engine="dask" needs Dask: pip install "skembed[dask]"'
-        ) from error
+        raise ImportError('engine="dask" needs Dask: pip install "skembed[dask]"') from error
     return distributed
 
 

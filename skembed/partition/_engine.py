@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from skembed.core import Registry
 
 ENGINES = Registry("engine")
-KINDS = (ValueError, TypeError, MemoryError, OSError)
+KINDS = (ValueError, TypeError, MemoryError, FileNotFoundError, OSError)
 
 
 class EngineLost(RuntimeError):

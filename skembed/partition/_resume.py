@@ -29,6 +29,7 @@ class Checkpoints:
     def __init__(self, folder, every, fingerprint, stopping):
         self.folder, self.every, self.fingerprint = Path(folder).absolute(), every, fingerprint
         self.stopping, self.round = stopping, 0
+        self.fit = int(fingerprint[:15], 16)  # the same in every attempt
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "coordinator.npz"
 
@@ -49,7 +50,6 @@ class Checkpoints:
         arrays["blob"] = np.frombuffer(rounds.blobs[number], np.uint8)
         numbers = {
             "fingerprint": self.fingerprint,
-            "fit": rounds.terms.fit,
             "round": number,
             "step": state.step,
             "kept_step": None if kept is None else kept.step,
@@ -60,23 +60,18 @@ class Checkpoints:
         _checkpoint.write(self.path, arrays, numbers)
         self.round = number
 
-    def fit_number(self):
-        """Return the number of the fit that is begun here, or None; refuse another fit's files."""
+    def resume(self, rounds):
+        """Bring the coordinator to where its file is; partitions follow when they are called."""
         try:
-            _, numbers = _checkpoint.read(self.path)
+            arrays, numbers = _checkpoint.read(self.path)
         except FileNotFoundError:
-            return None
+            return
         if numbers["fingerprint"] != self.fingerprint:
             raise ValueError(
                 f"checkpoint_dir={str(self.folder)!r} holds a checkpoint of another fit: its data, "
                 "parameters or seed differ. Pass another folder, or empty it; a fit that is to be "
                 "taken up again needs an integer as random_state."
             )
-        return numbers["fit"]
-
-    def resume(self, rounds):
-        """Bring the coordinator to where the files are; partitions follow when they are called."""
-        arrays, numbers = _checkpoint.read(self.path)
         state, number = rounds.state, numbers["round"]
         _checkpoint.fill_state(state, arrays, "state")
         state.step, state.loss_curve = numbers["step"], numbers["loss_curve"]
@@ -97,5 +92,7 @@ class Checkpoints:
         """Remove the files of a fit that has ended."""
         self.path.unlink(missing_ok=True)
         for p in rounds.partitions:
-            for path in self.folder.glob(checkpoint_path(self.folder, (rounds.terms.fit, p), "*").name):
+            for path in self.folder.glob(
+                checkpoint_path(self.folder, (rounds.terms.fit, p), "*").name
+            ):
                 path.unlink(missing_ok=True)

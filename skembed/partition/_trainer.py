@@ -51,12 +51,12 @@ class PartitionTrainer:
     ----------
     engine : Engine
         Where partitions live; started and stopped by others.
-    up, broadcast : Compressor
-        What is sent to the coordinator, and by it.
     n_partitions : int
         Number of parts; fewer where a part would have fewer than 64 rows.
     labels : ndarray of shape (n_samples,), int, or None
-        The partition of each row, from 0; takes the place of `n_partitions`.
+        The partition of each row, from 0 to n_partitions - 1; None lets them be dealt.
+    up, broadcast : Compressor
+        What is sent to the coordinator, and by it.
     local_steps : int or "epoch"
         Batches in a round.
     max_iter : int
@@ -81,11 +81,11 @@ class PartitionTrainer:
     def __init__(
         self,
         engine,
+        n_partitions,
+        labels=None,
+        *,
         up,
         broadcast,
-        *,
-        n_partitions,
-        labels,
         local_steps,
         max_iter,
         aggregate,
@@ -162,14 +162,13 @@ class PartitionTrainer:
                 "nothing of other partitions. Use solver_state='reset', or another solver."
             )
         weights = {p: w for p, w in weights.items() if w > 0}
-        fit, checkpoints = self.fit, None
+        checkpoints = None
         if self.folder is not None:
             index = beginning.index
             what = self.settings, beginning.seed, index.columns, index.counts, weights
             every = max(1, self.max_iter // 10)
             checkpoints = Checkpoints(self.folder, every, joblib.hash(what), stopping)
-            begun = checkpoints.fit_number()
-            fit = fit if begun is None else begun
+        fit = self.fit if checkpoints is None else checkpoints.fit
 
         def assign(p):
             return Assignment(
@@ -178,11 +177,9 @@ class PartitionTrainer:
                 self.resets_solver,
             )  # fmt: skip
 
-        terms = Terms(
-            fit, self.up, self.broadcast, self.aggregate, self.on_lost, self.timeout
-        )
+        terms = Terms(fit, self.up, self.broadcast, self.aggregate, self.on_lost, self.timeout)
         line = assign, weights, state, backend, self.history
         self.coordinator = rounds = Rounds(terms, self.engine, *line, checkpoints)
-        if checkpoints is not None and begun is not None:
+        if checkpoints is not None:
             checkpoints.resume(rounds)
         return rounds

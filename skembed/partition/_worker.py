@@ -8,7 +8,6 @@ so and changes nothing.
 import threading
 import zlib
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 import numpy as np
 
@@ -133,7 +132,7 @@ class PartitionWorker:
         return passes[lo - first * n :][:size]
 
     def receive(self, blob, replaces):
-        """Apply a broadcast of the round before, of rows that replace the old ones or of changes."""
+        """Apply a broadcast of the round before: rows that replace the old ones, or changes."""
         a, params = self.assignment, self.state.params
         rows, head = unpack(blob, params, a.down, Header(a.fit, BROADCAST, self.round - 1))
         write_rows(params, rows, replaces)

@@ -1,23 +1,20 @@
 """What partitioned fits send, and what they reach: bytes against accuracy, cost of a round, scaling.
 
-    python tests/bench/partitioned.py accuracy   # the task of classified texts, several schemes
-    python tests/bench/partitioned.py real FOLDER   # real data, by client, user and carrier
-    python tests/bench/partitioned.py scaling    # cost of a round, weak scaling, sweep to 256 workers
+python tests/bench/partitioned.py accuracy   # the task of classified texts, several schemes
+python tests/bench/partitioned.py real FOLDER   # real data, by client, user and carrier
+python tests/bench/partitioned.py scaling    # cost of a round, weak scaling, sweep to 256 workers
 """
 
-import argparse
 import json
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skembed import EmbeddingBagClassifier, EmbeddingBagRegressor, PartitionedFit
+from skembed import EmbeddingBagClassifier, PartitionedFit
 from skembed.compress import TopK
 from skembed.solvers import Adagrad
 
