@@ -32,6 +32,8 @@ class Workers:
         Power drawn while a message travels.
     weights : ndarray
         Share of each partition in the mean; they sum to 1.
+    filled : ndarray
+        Share of the rows of the table that have data in a partition: it has no more to send.
     """
 
     upload: np.ndarray
@@ -40,6 +42,7 @@ class Workers:
     joules: np.ndarray
     watts: np.ndarray
     weights: np.ndarray
+    filled: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,9 @@ class Forecast:
     def costs(self, shares, broadcast):
         """Return the `Costs` of shares (..., n_partitions) and broadcast shares (...)."""
         w, rounds = self.workers, self.law.rounds(shares, broadcast, self.workers.weights)
-        told = np.minimum(broadcast, shares.sum(axis=-1))  # no more can be told than was heard
-        up, down = self.up.bits(shares), self.down.bits(told)
+        sent = np.minimum(shares, w.filled)
+        told = np.minimum(broadcast, sent.sum(axis=-1))  # no more can be told than was heard
+        up, down = self.up.bits(sent), self.down.bits(told)
         heard = rounds - 1  # the first round hears nothing
         alone = self.steps * w.seconds + up / w.upload
         hearing = down[..., None] / w.download

@@ -121,7 +121,7 @@ class Pilots:
         return scores[0] + REACHED * (max(scores) - scores[0])
 
     def laws(self, local_steps, target):
-        """Return the laws of rounds and of messages, up and down, and the steps of partitions."""
+        """Return the laws of rounds and messages up and down, steps and filled rows by partition."""
         rounds, up, down = [], [], []
         for share in SHARES:
             model, progress = self.run(share, local_steps, target, self.max_rounds)
@@ -138,7 +138,8 @@ class Pilots:
             down.append(8 * np.mean(told) / n)
         size, fixed = sizes(model.estimator_)
         messages = (MessageLaw.fit(size, fixed, SHARES, bits) for bits in (up, down))
-        return RoundLaw.fit(SHARES, rounds), *messages, self.steps(model)
+        filled = self.filled(n, model.estimator_._state.params["table"].n_rows)
+        return RoundLaw.fit(SHARES, rounds), *messages, self.steps(model), filled
 
     def steps(self, model):
         """Return the steps of each partition in a round."""
@@ -153,6 +154,14 @@ class Pilots:
         if self.partition is None:
             return np.full(n_partitions, self.rows[0].shape[0] / n_partitions)
         return np.unique(self.partition, return_counts=True)[1].astype(np.float64)
+
+    def filled(self, n_partitions, n_rows):
+        """Return the share of the rows of the table that have data in each partition."""
+        X, labels = self.rows[0].tocsr(), self.partition
+        if labels is None:  # dealt at random
+            labels = np.random.default_rng(0).permutation(X.shape[0]) % n_partitions
+        seen = [len(np.unique(X[labels == p].indices)) for p in np.unique(labels)]
+        return np.minimum(1.0, np.array(seen) / n_rows)
 
 
 def sizes(estimator):
@@ -210,7 +219,7 @@ def plan_compression(
     For each number of local steps two short fits run on this machine: one sends 0.3 of the entries,
     the other 0.03. They fix how many rounds lead to a score, and how many bytes a message has,
     for any share that partitions and coordinator might send. The best shares follow from there;
-    :doc:`compression` has the formulas.
+    the page on compression has the formulas.
 
     Parameters
     ----------
@@ -276,6 +285,8 @@ def plan_compression(
     """
     if minimize == "joules" and not (np.any(joules_per_step) or np.any(watts)):
         raise ValueError("To minimize joules, give joules_per_step or watts.")
+    if (X_val is None) != (y_val is None):
+        raise ValueError("Give both X_val and y_val, or neither.")
     rows, labels = (X, y, X_val, y_val), partition
     if X_val is None:
         rows, labels = held_out(X.tocsr(), y, partition, is_classifier(model.estimator))
@@ -288,9 +299,9 @@ def plan_compression(
                  joules=joules_per_step, watts=watts)  # fmt: skip
     best = None
     for each in tried:
-        law, up, down, steps = pilots.laws(each, target)
+        law, up, down, steps, filled = pilots.laws(each, target)
         counts = pilots.counts(len(steps))
-        workers = workers_of(costs, counts / counts.sum())
+        workers = workers_of(costs, counts / counts.sum(), filled)
         found = Forecast(law, up, down, workers, steps).best(minimize)
         if best is None or getattr(found[2], minimize) < getattr(best[2], minimize):
             best, chosen, size = found, each, up.size
@@ -318,7 +329,7 @@ def held_out(X, y, partition, stratify):
     return (X[train], _safe_indexing(y, train), X[test], _safe_indexing(y, test)), labels
 
 
-def workers_of(costs, weights):
+def workers_of(costs, weights, filled):
     """Return the `Workers` of numbers for all, or one for each."""
     arrays = {}
     for name, given in costs.items():
@@ -332,7 +343,7 @@ def workers_of(costs, weights):
         if not (np.isfinite(values).all() and (values > least).all()):
             raise ValueError(f"Numbers for {name} must be finite and not negative, speeds not 0.")
         arrays[name] = np.broadcast_to(values, weights.shape)
-    return Workers(**arrays, weights=weights)
+    return Workers(**arrays, weights=weights, filled=filled)
 
 
 def rounds_within(budget, predicted, minimize):
