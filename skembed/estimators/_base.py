@@ -29,6 +29,7 @@ from skembed.training import (
     run_epoch,
 )
 
+from ._local import LocalTrainer
 from ._settings import Settings
 from ._split import split_rows
 from ._targets import ClassTarget, matrix_of
@@ -76,33 +77,6 @@ class Scored:
         model = copy.copy(self.estimator)
         vars(model).update(self.fitted(state))
         return float(self.scorer(model, self.X, self.y, **self.weights))
-
-
-class LocalTrainer:
-    """Trains where the data are.
-
-    Parameters
-    ----------
-    max_iter : int
-        Epochs at most.
-    """
-
-    unit = "epochs"
-
-    def __init__(self, max_iter):
-        self.max_iter = max_iter
-
-    def check(self, estimator, user, old):
-        """Return the data that the user gave as a `Sample`, and its target."""
-        return estimator._check(*user, state=old)
-
-    def n_rows(self, n):
-        """Return how many of n rows a loop goes over."""
-        return n
-
-    def epochs(self, problem, beginning, state, data, backend, stopping):
-        """Return what trains the state, epoch by epoch."""
-        return LocalEpochs(problem, state, data, backend)
 
 
 @contextmanager

@@ -50,3 +50,32 @@ class History:
         for name in self.NAMES:
             self.rounds[name].append(values[name])
         self._begin()
+
+    def compare(self, plan):
+        """Put what a plan predicted beside what was measured, for the rounds that were made.
+
+        Parameters
+        ----------
+        plan : CompressionPlan
+            The plan.
+        """
+        n = len(self.rounds["loss"])
+        names = ("bytes_up", "bytes_down", "seconds", "joules")
+        each = {name: getattr(plan, name) / plan.rounds for name in names}
+        self.rounds |= {f"predicted_{name}": [value] * n for name, value in each.items()}
+        measured = {
+            "bytes": sum(self.rounds["bytes_up"]) + sum(self.rounds["bytes_down"]),
+            "seconds": sum(self.rounds["seconds"]),
+        }
+        predicted = {
+            "bytes": n * (each["bytes_up"] + each["bytes_down"]),
+            "seconds": n * each["seconds"],
+        }
+        for name, value in measured.items():
+            if abs(value - predicted[name]) > OFF * predicted[name]:
+                warnings.warn(
+                    f"The plan is off: {predicted[name]:.4g} {name} were predicted for {n} rounds, "
+                    f"and {value:.4g} were measured. Plan again from what was measured.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )

@@ -50,7 +50,7 @@ class PartitionTrainer:
     Parameters
     ----------
     engine : Engine
-        Where partitions live; started and stopped by others.
+        Where partitions live.
     n_partitions : int
         Number of parts; fewer where a part would have fewer than 64 rows.
     labels : ndarray of shape (n_samples,), int, or None
@@ -69,6 +69,8 @@ class PartitionTrainer:
         For checkpoints.
     settings : object
         What a fit that is taken up again must have in common; is hashed.
+    n_jobs : int or None
+        Partitions that run at a time.
 
     Attributes
     ----------
@@ -94,14 +96,20 @@ class PartitionTrainer:
         resets_solver,
         folder,
         settings,
+        n_jobs,
     ):
         self.engine, self.up, self.broadcast = engine, up, broadcast
         self.n_partitions, self.labels = n_partitions, labels
         self.local_steps, self.max_iter = local_steps, max_iter
         self.aggregate, self.on_lost, self.timeout = aggregate, on_lost, timeout
         self.resets_solver, self.folder, self.settings = resets_solver, folder, settings
+        self.n_jobs = n_jobs
         self.history, self.coordinator = History(), None
         self.fit = secrets.randbits(63)
+
+    def start(self):
+        """Have places for partitions."""
+        self.engine.start(self.n_partitions, self.n_jobs)
 
     def clear(self):
         """Remove the checkpoints of a fit that has ended well."""
