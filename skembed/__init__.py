@@ -3,7 +3,7 @@
 CSR goes in and is never densified. See the README for a first example.
 """
 
-from . import compress, inspection, losses, metrics, solvers
+from . import compress, inspection, losses, metrics, partition, solvers
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -35,6 +35,7 @@ __all__ = [
     "inspection",
     "losses",
     "metrics",
+    "partition",
     "plan_compression",
     "solvers",
     "suggest_n_components",

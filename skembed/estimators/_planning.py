@@ -1,6 +1,7 @@
 """How much each partition should send: two short fits for each number of local steps, then laws."""
 
 import warnings
+from dataclasses import asdict
 from numbers import Integral, Real
 
 import numpy as np
@@ -121,7 +122,7 @@ class Pilots:
         return scores[0] + REACHED * (max(scores) - scores[0])
 
     def laws(self, local_steps, target):
-        """Return the laws of rounds and messages up and down, steps and filled rows by partition."""
+        """Return the laws of rounds, of messages up and down, and steps and filled rows."""
         rounds, up, down = [], [], []
         for share in SHARES:
             model, progress = self.run(share, local_steps, target, self.max_rounds)
@@ -312,11 +313,7 @@ def plan_compression(
         local_steps=chosen,
         max_iter=rounds_within(budget, predicted, minimize),
         target=float(target),
-        rounds=predicted.rounds,
-        seconds=predicted.seconds,
-        joules=predicted.joules,
-        bytes_up=predicted.bytes_up,
-        bytes_down=predicted.bytes_down,
+        **asdict(predicted),
     )
 
 

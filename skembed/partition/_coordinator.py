@@ -195,11 +195,7 @@ class Rounds:
         return max(LEAST_TIMEOUT, MEDIAN_ROUNDS * median(seconds)) * n_rounds
 
     def _fail(self, p, failed, number):
-        kind, message = failed.kind, failed.message
-        if issubclass(kind, FileNotFoundError):
-            kind = RuntimeError
-            message = f"it cannot be rebuilt, its checkpoint is gone: {message}"
-        raise kind(f"Partition {p} in round {number}: {message}")
+        raise failed.kind(f"Partition {p} in round {number}: {failed.message}")
 
     def _mend(self, p, answer, number, n_losses):
         """Return the call that brings a lost partition back."""

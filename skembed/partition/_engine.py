@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from skembed.core import Registry
 
 ENGINES = Registry("engine")
-KINDS = (ValueError, TypeError, MemoryError, FileNotFoundError, OSError)
+KINDS = (ValueError, TypeError, MemoryError, OSError, RuntimeError)
 
 
 class EngineLost(RuntimeError):
@@ -48,8 +48,10 @@ def guarded(function, *args):
     try:
         return function(*args)
     except Exception as error:
-        kind = next((kind for kind in KINDS if isinstance(error, kind)), RuntimeError)
-        return Failed(kind, f"{error}" if kind is not RuntimeError else repr(error))
+        for kind in KINDS:
+            if isinstance(error, kind):
+                return Failed(kind, f"{error}")
+        return Failed(RuntimeError, repr(error))
 
 
 class Engine(BaseEstimator):

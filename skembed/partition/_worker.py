@@ -194,7 +194,10 @@ class PartitionWorker:
     def load(self, folder, number):
         """Go to the checkpoint of a round."""
         path = checkpoint_path(folder, self.assignment.key, number)
-        arrays, numbers = _checkpoint.read(path)
+        try:
+            arrays, numbers = _checkpoint.read(path)
+        except FileNotFoundError as error:
+            raise RuntimeError(f"it cannot be rebuilt, its checkpoint {path} is gone") from error
         _checkpoint.fill_state(self.state, arrays, "state")
         self.memory = _checkpoint.memory_of(arrays, self.state.params["table"].shape)
         self.round, self.token = numbers["round"], numbers["token"]

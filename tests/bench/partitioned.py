@@ -3,7 +3,7 @@
     python tests/bench/partitioned.py accuracy      # made-up texts, several schemes
     python tests/bench/partitioned.py real FOLDER   # real data, by client, user and carrier
     python tests/bench/partitioned.py scaling       # cost of a round, weak scaling to 256 workers
-    python tests/bench/partitioned.py kills N       # N times SIGKILL on a LocalCluster; bits compared
+    python tests/bench/partitioned.py kills N       # N times SIGKILL on a LocalCluster
 
 Every line is JSON. Bytes are those of the messages, as sent; scores are those of test rows.
 """

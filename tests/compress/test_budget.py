@@ -96,7 +96,10 @@ def test_slow_links_send_less_and_equal_shares_are_beaten():
 
 
 def test_a_plan_is_a_set_of_parameters():
-    plan = CompressionPlan((5, 9), 7, 40, 12, 0.3, 11.2, 5.0, 0.0, 100.0, 200.0)
+    plan = CompressionPlan(
+        k=(5, 9), broadcast_k=7, local_steps=40, max_iter=12, target=0.3, rounds=11.2, seconds=5.0,
+        joules=0.0, bytes_up=100.0, bytes_down=200.0,
+    )  # fmt: skip
     assert plan.bytes == 300
     assert plan.params["compressor"].get_params() == TopK(k=[5, 9]).get_params()
     assert plan.params["broadcast_compressor"].count((100, 4), -1) == 7
