@@ -14,6 +14,7 @@ from .estimators import (
     HashingVectorizer,
     PartitionedFit,
     TruncatedSVD,
+    plan_compression,
     suggest_n_components,
 )
 
@@ -35,6 +36,7 @@ __all__ = [
     "losses",
     "metrics",
     "partition",
+    "plan_compression",
     "solvers",
     "suggest_n_components",
 ]

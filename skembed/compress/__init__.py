@@ -10,6 +10,7 @@ from ._everything import Everything as Everything
 from ._everything import pack_array as pack_array
 from ._everything import unpack_array as unpack_array
 from ._message import BROADCAST as BROADCAST
+from ._message import OVERHEAD as OVERHEAD
 from ._message import Header as Header
 from ._plan import CompressionPlan
 from ._topk import TopK

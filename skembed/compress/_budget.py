@@ -8,9 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-DOWN_TO_UP = 1.3  # measured: a delay on the way down costs more, since it meets every partition
+POWER, DOWN_TO_UP = 1.5, 0.65  # measured: how delays in both directions add up, and their ratio
 LEAST_SHARE = 0.01  # of the entries; the laws were measured above it
 GRID, NARROWER = 48, (1.0, 0.1, 0.01)  # candidates for a parameter, and the part of its range
+
+
+def norm(u, d):
+    """Return the rounds that delays of u and d rounds come to together."""
+    return (u**POWER + d**POWER) ** (1 / POWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,8 @@ class Workers:
         Power drawn while a message travels.
     weights : ndarray
         Share of each partition in the mean; they sum to 1.
+    filled : ndarray
+        Share of the rows of the table that have data in a partition: it has no more to send.
     """
 
     upload: np.ndarray
@@ -35,11 +42,14 @@ class Workers:
     joules: np.ndarray
     watts: np.ndarray
     weights: np.ndarray
+    filled: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class RoundLaw:
-    """Rounds to a target: computing + hypot(up sum(w / share), down / broadcast share).
+    """Rounds to a target: computing + (u^1.5 + d^1.5)^(2/3), at least 1.
+
+    u = up sum(w / share) and d = down / broadcast share are the rounds for what has to cross.
 
     Attributes
     ----------
@@ -58,14 +68,13 @@ class RoundLaw:
         """Return the law through two fits that sent equal shares both ways."""
         (a, b), (few, many) = shares, rounds
         slope = max((many - few) / (1 / b - 1 / a), 0.0)
-        part = slope / np.hypot(1, DOWN_TO_UP)
+        part = slope / float(norm(1, DOWN_TO_UP))
         return cls(max(few - slope / a, 0.0), part, DOWN_TO_UP * part)
 
     def rounds(self, shares, broadcast, weights):
         """Return the rounds for shares of shape (..., n_partitions) and broadcast shares (...)."""
-        return self.computing + np.hypot(
-            self.up * (weights / shares).sum(axis=-1), self.down / broadcast
-        )
+        sent = self.up * (weights / shares).sum(axis=-1)
+        return np.maximum(1.0, self.computing + norm(sent, self.down / broadcast))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,7 @@ class Forecast:
     workers : Workers
         Costs.
     steps : float
-        Local steps of a round, or one number for each partition.
+        Steps of each partition in a round, or one number for all.
     """
 
     law: RoundLaw
@@ -159,21 +168,21 @@ class Forecast:
 
     def costs(self, shares, broadcast):
         """Return the `Costs` of shares (..., n_partitions) and broadcast shares (...)."""
-        w = self.workers
-        # no more can be told than was heard
-        told = np.minimum(broadcast, shares.sum(axis=-1))
-        up, down = self.up.bits(shares), self.down.bits(told)
-        sending = up / w.upload + down[..., None] / w.download
-        rounds = self.law.rounds(shares, broadcast, w.weights)
-        each = self.steps * w.seconds + sending
-        energy = (self.steps * w.joules + w.watts * sending).sum(axis=-1)
-        n = shares.shape[-1]
+        w, rounds = self.workers, self.law.rounds(shares, broadcast, self.workers.weights)
+        sent = np.minimum(shares, w.filled)
+        told = np.minimum(broadcast, sent.sum(axis=-1))  # no more can be told than was heard
+        up, down = self.up.bits(sent), self.down.bits(told)
+        heard = rounds - 1  # the first round hears nothing
+        alone = self.steps * w.seconds + up / w.upload
+        hearing = down[..., None] / w.download
+        first, later = alone.max(axis=-1), (alone + hearing).max(axis=-1)
+        energy = (self.steps * w.joules + w.watts * up / w.upload).sum(axis=-1)
         return Costs(
             rounds,
-            rounds * each.max(axis=-1),
-            rounds * energy,
+            first + heard * later,
+            rounds * energy + heard * (w.watts * hearing).sum(axis=-1),
             rounds * up.sum(axis=-1) / 8,
-            rounds * n * down / 8,
+            heard * shares.shape[-1] * down / 8,
         )
 
     def _shares(self, minimize, at, broadcast):

@@ -20,6 +20,7 @@ ENTRY, ROW = range(2)
 # width of the table, number of places; scale; bytes of the code of places. Little-endian.
 HEAD = struct.Struct("<4s5BQiIQIQdQ")
 TAIL = struct.Struct("<I")
+OVERHEAD = HEAD.size + TAIL.size  # bytes of a message besides its content
 MAX_GROWTH = 1 << 16  # bytes of rows that a byte of a message may become, in a table of any shape
 BROADCAST = -1  # partition of what the coordinator sends to all
 
@@ -113,7 +114,7 @@ def decode(message, shape=None):
 
 
 def _decode(message, shape):
-    if len(message) < HEAD.size + TAIL.size:
+    if len(message) < OVERHEAD:
         raise ValueError(f"{len(message)} bytes are too few")
     magic, version, codec, kind, dtype, level, *who, n_rows, width, k, scale, n_code = (
         HEAD.unpack_from(message)
@@ -129,7 +130,7 @@ def _decode(message, shape):
     n, each = (n_rows * width, 1) if level == ENTRY else (n_rows, width)
     if width < 1 or n_rows * width > MAX_PLACES or k > n:
         raise ValueError(f"{k} places in a table of shape {(n_rows, width)}")
-    if n_code > len(message) - HEAD.size - TAIL.size:
+    if n_code > len(message) - OVERHEAD:
         raise ValueError(f"{len(message)} bytes for a code of {n_code} and values")
     if not (isfinite(scale) and scale > 0):
         raise ValueError(f"the scale is {scale}")

@@ -2,17 +2,26 @@
 
 from dataclasses import dataclass
 
+from ._budget import Costs
 from ._topk import TopK
 
 
-@dataclass(frozen=True)
-class CompressionPlan:
+@dataclass(frozen=True, kw_only=True)
+class CompressionPlan(Costs):
     """What every partition should send, and what that is predicted to take.
 
-    Predictions are for the rounds until the loss reaches `target`.
+    Predictions are for the rounds until the score on held-out rows reaches `target`.
 
     Parameters
     ----------
+    rounds : float
+        Predicted rounds.
+    seconds : float
+        Predicted time, in s; in each round the slowest partition decides.
+    joules : float
+        Predicted energy, in J; 0 where neither steps nor messages were said to take any.
+    bytes_up, bytes_down : float
+        Predicted bytes of all partitions, each way.
     k : tuple of int
         Entries in a message of each partition.
     broadcast_k : int
@@ -22,15 +31,7 @@ class CompressionPlan:
     max_iter : int
         Rounds: those predicted, rounded up, or all that the budget allows.
     target : float
-        Loss that the predictions are for.
-    rounds : float
-        Predicted rounds.
-    seconds : float
-        Predicted time, in s; in each round the slowest partition decides.
-    joules : float
-        Predicted energy, in J; 0 where neither steps nor messages were said to take any.
-    bytes_up, bytes_down : float
-        Predicted bytes of all partitions, each way.
+        Score that the predictions are for.
 
     See Also
     --------
@@ -60,16 +61,6 @@ class CompressionPlan:
     local_steps: int | str
     max_iter: int
     target: float
-    rounds: float
-    seconds: float
-    joules: float
-    bytes_up: float
-    bytes_down: float
-
-    @property
-    def bytes(self):
-        """Predicted bytes of all partitions, both ways."""
-        return self.bytes_up + self.bytes_down
 
     @property
     def params(self):

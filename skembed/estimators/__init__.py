@@ -5,6 +5,7 @@ from ._classifier import EmbeddingBagClassifier
 from ._factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from ._hashing import FeatureHasher
 from ._partitioned import PartitionedFit
+from ._planning import plan_compression
 from ._regressor import EmbeddingBagRegressor
 from ._svd import TruncatedSVD
 from ._vectorizer import HashingVectorizer
@@ -20,5 +21,6 @@ __all__ = [
     "HashingVectorizer",
     "PartitionedFit",
     "TruncatedSVD",
+    "plan_compression",
     "suggest_n_components",
 ]

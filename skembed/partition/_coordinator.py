@@ -228,7 +228,7 @@ class Rounds:
         params, header = self.common, Header(self.terms.fit, BROADCAST, number)
         table, learned = params["table"], self.state.params["table"]
         old = table.values if self.rows_up else None
-        rows = merge(changes, self.shares, self.terms.aggregate, old)
+        rows = merge(changes, self.shares, self.terms.aggregate, self.backend, old)
         before = table.values[rows.indices, : table.d]
         if self.rows_up and not self.rows_down:
             rows = replace(rows, values=rows.values - before)

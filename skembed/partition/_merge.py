@@ -7,7 +7,7 @@ from skembed.core import SparseRowGradient
 AGGREGATES = ("mean", "touch", "sqrt")
 
 
-def merge(parts, shares, aggregate, old=None):
+def merge(parts, shares, aggregate, backend, old=None):
     """Return the mean of changes, or of rows.
 
     An entry that some partitions did not send counts as unchanged there. ``"touch"`` divides by the
@@ -21,6 +21,8 @@ def merge(parts, shares, aggregate, old=None):
         Weight of each partition; they sum to 1.
     aggregate : {"mean", "touch", "sqrt"}
         How to divide.
+    backend : Backend
+        Runs the kernels.
     old : ndarray of shape (n_rows, width) or None
         With it, parts hold whole rows, not changes, and these are the rows before. A single
         partition then gives the bits that it sent.
@@ -31,6 +33,8 @@ def merge(parts, shares, aggregate, old=None):
         The change, or the new rows, of every row that somebody sent.
     """
     like = parts[0]
+    if aggregate == "mean" and old is None:
+        return _mean(parts, shares, backend)
     indices = np.unique(np.concatenate([part.indices for part in parts]))
     total = np.full((len(indices), like.shape[1]), -0.0)  # -0.0 + x is x, bit by bit
     sent = np.zeros(total.shape)
@@ -47,6 +51,17 @@ def merge(parts, shares, aggregate, old=None):
         np.add(total, rest * old[indices, : like.shape[1]], out=total, where=rest != 0)
     counts = np.ones(len(indices), np.int64)
     return SparseRowGradient(indices, total.astype(like.values.dtype), counts, like.shape)
+
+
+def _mean(parts, shares, backend):
+    """Return the mean of changes, summed in float64 in their order."""
+    total = None
+    for part, share in zip(parts, shares, strict=True):
+        rows = part.indices, share * part.values.astype(np.float64)
+        total = rows if total is None else backend.add_rows(*total, *rows)
+    indices, values = total
+    counts = np.ones(len(indices), np.int64)
+    return SparseRowGradient(indices, values.astype(parts[0].values.dtype), counts, parts[0].shape)
 
 
 def average(arrays, shares):
