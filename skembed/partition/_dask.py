@@ -112,7 +112,8 @@ class DaskEngine(Engine):
                 raise
             raise EngineLost(f"the connection to the Dask scheduler is gone ({error})") from error
         finally:
-            self._client.cancel([future for future in futures.values() if future is not None])
+            with suppress(Exception):  # a client that is closed has nothing to cancel
+                self._client.cancel([future for future in futures.values() if future is not None])
 
     def _await_workers(self, end, partitions):
         """Return the workers, once there is one."""
