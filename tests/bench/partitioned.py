@@ -26,7 +26,6 @@ import numpy as np
 import pandas as pd
 import quality_data
 import scipy.sparse as sp
-from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
@@ -311,6 +310,8 @@ class Pair:
                 if len(pids) == 2:
                     return pids
             time.sleep(2)
+        from distributed import Client, LocalCluster
+
         self.close()
         options = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0")
         self.cluster = LocalCluster(**options)
