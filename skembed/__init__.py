@@ -3,7 +3,7 @@
 CSR goes in and is never densified. See the README for a first example.
 """
 
-from . import inspection, losses, metrics, solvers
+from . import compress, inspection, losses, metrics, partition, solvers
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -12,7 +12,9 @@ from .estimators import (
     FactorizationMachineRegressor,
     FeatureHasher,
     HashingVectorizer,
+    PartitionedFit,
     TruncatedSVD,
+    plan_compression,
     suggest_n_components,
 )
 
@@ -26,11 +28,15 @@ __all__ = [
     "FactorizationMachineRegressor",
     "FeatureHasher",
     "HashingVectorizer",
+    "PartitionedFit",
     "TruncatedSVD",
     "__version__",
+    "compress",
     "inspection",
     "losses",
     "metrics",
+    "partition",
+    "plan_compression",
     "solvers",
     "suggest_n_components",
 ]

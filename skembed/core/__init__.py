@@ -1,16 +1,17 @@
 """Values that every other part of the package passes around; NumPy and SciPy only."""
 
-from ._batch import CSRBatch, SparseRows
+from ._batch import CSRBatch, SparseRows, take_rows
 from ._features import FeatureIndex
 from ._pairs import PairShape, PendingPairGradient
 from ._registry import Registry
-from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
+from ._rng import DEAL, GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
 from ._spans import Spans
 from ._table import LINE, ParamTable, RowArray, padded_width
 from ._text import TOKEN_PATTERNS, TextRule
 
 __all__ = [
+    "DEAL",
     "GOLDEN",
     "HEAD",
     "LINE",
@@ -35,4 +36,5 @@ __all__ = [
     "mix",
     "padded_width",
     "stream",
+    "take_rows",
 ]

@@ -36,6 +36,19 @@ class CSRBatch:
     fields: np.ndarray | None = None
 
 
+def _stored(indptr, rows):
+    """Return how many values each of some rows has, and where they are."""
+    starts = indptr[rows].astype(np.int64)
+    sizes = indptr[np.asarray(rows) + 1] - starts
+    return sizes, np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+
+
+def take_rows(indptr, indices, data, rows):
+    """Return (indptr, indices, data) of some rows of a CSR matrix, copied in the given order."""
+    sizes, at = _stored(indptr, rows)
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), indices[at], data[at]
+
+
 @dataclass(frozen=True, slots=True)
 class SparseRows:
     """A CSR matrix that hands out dense rows, a batch at a time: labels, or numeric columns.
@@ -64,10 +77,13 @@ class SparseRows:
 
     def __getitem__(self, rows):
         """Return the given rows, dense, shape (len(rows), n_columns)."""
-        starts = self.indptr[rows].astype(np.int64)
-        sizes = self.indptr[np.asarray(rows) + 1] - starts
+        sizes, at = _stored(self.indptr, rows)
         owner = np.repeat(np.arange(len(rows)), sizes)
-        at = np.arange(len(owner)) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
         out = np.zeros((len(rows), self.n_columns), self.data.dtype)
         out[owner, self.indices[at]] = self.data[at]
         return out
+
+    def take(self, rows):
+        """Return a copy of the given rows, sparse."""
+        X = take_rows(self.indptr, self.indices, self.data, rows)
+        return SparseRows(*X, self.n_columns)

@@ -9,16 +9,17 @@ and Flood, "Fast splittable pseudorandom number generators", 2014) started at a 
 
 import numpy as np
 
-# Purposes of a stream: order of rows in an epoch, rows held out, hidden layers, negative samples.
-SHUFFLE, SPLIT, HEAD, NEGATIVES = 1, 2, 3, 4
+# Purposes of a stream: order of rows in an epoch, rows held out, hidden layers, negative samples,
+# rows of each partition.
+SHUFFLE, SPLIT, HEAD, NEGATIVES, DEAL = 1, 2, 3, 4, 5
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
-def stream(seed, purpose, number=0):
-    """Return the NumPy generator of (seed, purpose, number)."""
-    return np.random.default_rng(np.random.SeedSequence([seed, purpose, number]))
+def stream(seed, purpose, number=0, partition=0):
+    """Return the NumPy generator of (seed, purpose, number, partition)."""
+    return np.random.default_rng(np.random.SeedSequence([seed, purpose, number, partition]))
 
 
 def mix(z):

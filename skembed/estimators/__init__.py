@@ -4,6 +4,8 @@ from ._bag import EmbeddingBag
 from ._classifier import EmbeddingBagClassifier
 from ._factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from ._hashing import FeatureHasher
+from ._partitioned import PartitionedFit
+from ._planning import plan_compression
 from ._regressor import EmbeddingBagRegressor
 from ._svd import TruncatedSVD
 from ._vectorizer import HashingVectorizer
@@ -17,6 +19,8 @@ __all__ = [
     "FactorizationMachineRegressor",
     "FeatureHasher",
     "HashingVectorizer",
+    "PartitionedFit",
     "TruncatedSVD",
+    "plan_compression",
     "suggest_n_components",
 ]

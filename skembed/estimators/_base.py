@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.callback import CallbackSupportMixin
+from sklearn.base import _fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
@@ -16,9 +17,10 @@ from sklearn.utils import _safe_indexing
 from skembed.core import FeatureIndex
 from skembed.kernels import get_backend
 from skembed.training import (
+    Beginning,
     EpochHooks,
-    FitState,
     HeldOut,
+    LocalEpochs,
     Plateau,
     SilentHooks,
     TrainingDiverged,
@@ -27,10 +29,11 @@ from skembed.training import (
     run_epoch,
 )
 
+from ._local import LocalTrainer
 from ._settings import Settings
 from ._split import split_rows
 from ._targets import ClassTarget, matrix_of
-from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, numeric_rows, widen
+from ._validation import CSR, WORK_DTYPES, check_csr, check_weights, widen
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +135,14 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
         return {"_state": state, "_target": target, "_n_features_out": width}
 
     # ---------------------------------------------------------------- fit
-    def _fit(self, X, y, sample_weight, X_val, y_val, sample_weight_val):
+    def _fit(self, X, y, sample_weight, X_val, y_val, sample_weight_val, trainer=None):
+        """Fit; `trainer` says how an epoch is run, by default over all rows, here."""
+        trainer = trainer or LocalTrainer(self.max_iter)
         user, given = (X, y, sample_weight), (X_val, y_val, sample_weight_val)
-        context = self._init_callback_context(max_subtasks=self.max_iter)
+        context = self._init_callback_context(max_subtasks=trainer.max_iter)
         with unchanged_on(BaseException, self):
             old = getattr(self, "_state", None) if self.warm_start else None
-            sample, target = self._check(*user, state=old)
+            sample, target = trainer.check(self, user, old)
             seed = self._draw_seed() if old is None else old.seed
             step = 0 if old is None else old.step
 
@@ -146,16 +151,19 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
 
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:
                 train, out = self._split(sample, target, seed, given, backend)
-                problem = self._resolve_problem(target, len(train.rows), step)
-                state = self._begin(train, target, problem, backend, old, seed)
+                n_rows = trainer.n_rows(len(train.rows))
+                problem = self._resolve_problem(target, n_rows, step)
+                state, beginning = self._begin(train, target, problem, backend, old, seed)
                 data = self._training_rows(train, state, backend, problem.loss)
                 held_out = self._held_out(user, given, out, data, target, state, backend, fitted)
-                hooks = EpochHooks(self, context, *user, fitted, self.max_iter)
+                hooks = EpochHooks(self, context, *user, fitted, trainer.max_iter)
                 hooks.begin()
-                self._train(problem, state, data, backend, hooks, held_out)
+                stopping = Plateau(self.tol, self.n_iter_no_change)
+                epochs = trainer.epochs(problem, beginning, state, data, backend, stopping)
+                self._train(problem, state, epochs, trainer, stopping, backend, hooks, held_out)
                 if self.refit and held_out is not None:
                     problem = self._resolve_problem(target, len(sample.rows), step)
-                    whole = self._begin(sample, target, problem, backend, old, seed)
+                    whole, _ = self._begin(sample, target, problem, backend, old, seed)
                     data = self._training_rows(sample, whole, backend, problem.loss)
                     state = self._refit(problem, state, whole, data, backend)
                 if not state.all_finite():
@@ -163,6 +171,13 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
                 hooks.end(state)
             vars(self).update(fitted(state))
         return self
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit_over(self, trainer, X, y, sample_weight=None, *, X_val=None, y_val=None,
+                  sample_weight_val=None):  # fmt: skip
+        """Fit as `fit` does, but for the trainer."""
+        return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val, trainer)
 
     def _check(self, X, y, sample_weight, *, state, target=None, first_target=None):
         """Return the data of a call as a `Sample`, and its target.
@@ -172,6 +187,10 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
         """
         dtype = WORK_DTYPES if state is None else state.params["table"].dtype
         X, y = check_csr(self, X, y, reset=state is None, dtype=dtype, **self._y_options())
+        return self._sample(X, y, sample_weight, target, first_target)
+
+    def _sample(self, X, y, sample_weight, target=None, first_target=None):
+        """Return checked rows with their encoded targets and weights; see `_check`."""
         weights = given = check_weights(sample_weight, X)
         rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
         if target is None:
@@ -188,6 +207,13 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
     def _split(self, sample, target, seed, given, backend):
         """Return the sample to train on, and the one to score or None."""
         if not self._holds_out(len(sample.rows), given) or given[0] is not None:
+            return sample, None
+        if not isinstance(sample.X, CSR):
+            if self._must_stop_early():
+                raise ValueError(
+                    "early_stopping=True holds out rows of X, but they are loaded where they are "
+                    "trained on. Pass X_val and y_val, or use early_stopping='auto'."
+                )
             return sample, None
         X, rows = sample.X, sample.rows
         out = split_rows(
@@ -219,24 +245,25 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
         rows = (a if a is None else _safe_indexing(a, out.rows) for a in (X, out.y, out.given))
         return Scored(check_scoring(self, self.scoring), self, fitted, *rows)
 
-    def _train(self, problem, state, data, backend, hooks, held_out):
+    def _train(self, problem, state, epochs, trainer, stopping, backend, hooks, held_out):
         converged = fit_epochs(
-            problem, state, data, backend, max_iter=self.max_iter,
-            stopping=Plateau(self.tol, self.n_iter_no_change), hooks=hooks, held_out=held_out,
+            problem, state, epochs, backend, max_iter=trainer.max_iter,
+            stopping=stopping, hooks=hooks, held_out=held_out,
         )  # fmt: skip
         if not converged:
             what = "loss was still falling" if held_out is None else "score was still rising"
             warnings.warn(
-                f"Training stopped at max_iter={self.max_iter} epochs while the {what} by more "
-                f"than tol={self.tol}. Raise max_iter or tol.",
+                f"Training stopped at max_iter={trainer.max_iter} {trainer.unit} while the {what} "
+                f"by more than tol={self.tol}. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
     def _refit(self, problem, found, state, data, backend):
         """Train on all rows for as many epochs as were best; keep the record of the search."""
+        epochs = LocalEpochs(problem, state, data, backend)
         fit_epochs(
-            problem, state, data, backend, max_iter=found.best_epoch,
+            problem, state, epochs, backend, max_iter=found.best_epoch,
             stopping=Plateau(0.0, np.inf), hooks=SilentHooks(),
         )  # fmt: skip
         for name in ("loss_curve", "validation_scores", "best_epoch"):
@@ -269,7 +296,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
                 state, before = old, getattr(old, "index", None)
                 if old is None:
                     seed = self._draw_seed()
-                    state = self._begin(sample, target, problem, backend, None, seed)
+                    state, _ = self._begin(sample, target, problem, backend, None, seed)
                 else:
                     self._check_continuation(state, problem)
                     self._observe(state, sample, problem, backend)
@@ -289,7 +316,10 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
 
     # ---------------------------------------------------------------- data and state
     def _begin(self, sample, target, problem, backend, old, seed):
-        """Return the state in which training starts: a new one, or a copy of `old`."""
+        """Return the state in which training starts, and its `Beginning`.
+
+        With an `old` state it is a copy of that, and has no beginning.
+        """
         if old is not None:
             self._check_continuation(old, problem)
             if not target.same_as(self._target):
@@ -300,7 +330,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
             state = old.copy()
             state.restart(problem)
             self._observe(state, sample, problem, backend)
-            return state
+            return state, None
         X, rows, weights = sample.X, sample.rows, sample.weights
         numeric = self._resolve_columns("numeric_features", X.shape[1])
         empty = FeatureIndex(X.shape[1])
@@ -311,10 +341,9 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
             self._resolve_width(index.n_rows, target), intercept, X.data.dtype,
             n_numeric=len(numeric), linear_term=self.linear_term, seed=seed,
         )  # fmt: skip
-        state = FitState(seed, empty, problem, params, numeric)
         start = self._first_start(seed, X, sample.y, rows, problem.model.vectors(params))
-        state.grow(index, start, problem.solver, backend)
-        return state
+        beginning = Beginning(seed, params, numeric, index, start)
+        return beginning.state(problem, backend), beginning
 
     def _observe(self, state, sample, problem, backend):
         """Give rows to the features that have become active."""
@@ -326,7 +355,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
     def _index(self, index, X, rows, numeric, backend):
         padding = self._resolve_columns("padding_features", X.shape[1])
         return index.observe(
-            *backend.count(X.indptr, X.indices, X.data, rows, X.shape[1]),
+            *X.count(rows, backend),
             n_features=X.shape[1],
             min_count=self.min_count,
             padding=np.union1d(padding, numeric),
@@ -335,15 +364,11 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
 
     def _rows(self, sample, state, backend):
         """Return a sample in table rows, in the work dtype."""
-        X = sample.X
-        indptr, indices, data = backend.map_columns(X.indptr, X.indices, X.data, state.index)
-        scale = backend.scale(indptr, data, state.model.pooling)
-        weights = self._weights_of(sample, data.dtype)
-        numeric = numeric_rows(X, state.numeric)
+        x, scale, numeric = sample.X.mapped(state, backend)
+        weights = self._weights_of(sample, state.params["table"].dtype)
         return TrainingRows(
-            indptr, indices, data, scale, sample.codes, weights, sample.rows, numeric,
-            fields=state.fields,
-        )  # fmt: skip
+            *x, scale, sample.codes, weights, sample.rows, numeric, fields=state.fields
+        )
 
     @staticmethod
     def _weights_of(sample, dtype):

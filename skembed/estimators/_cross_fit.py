@@ -14,7 +14,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from skembed.core import FeatureIndex, ParamTable
 from skembed.kernels import get_backend
-from skembed.training import FitState, Plateau, SilentHooks, TrainingDiverged, fit_epochs
+from skembed.training import (
+    Beginning,
+    LocalEpochs,
+    Plateau,
+    SilentHooks,
+    TrainingDiverged,
+    fit_epochs,
+)
 
 from ._base import BaseEmbedding, unchanged_on
 from ._validation import CSR
@@ -175,15 +182,18 @@ class CrossFitEmbedding(BaseEmbedding):
         whole, X = self._state, sample.X
         problem = self._resolve_problem(self._target, len(sample.rows), 0)
         problem = replace(problem, trains_head=False)
-        table, empty = whole.params["table"], FeatureIndex(X.shape[1])
+        table = whole.params["table"]
         own = ParamTable(table.d_embedding, table.dtype, table.n_linear)
-        state = FitState(whole.seed, empty, problem, {**whole.params, "table": own}, whole.numeric)
+        params = {**whole.params, "table": own}
         with get_backend(effective_n_jobs(self.n_jobs)) as backend:
+            empty = FeatureIndex(X.shape[1])
             index = self._index(empty, X, sample.rows, whole.numeric, backend)
-            state.grow(index, start, problem.solver, backend)
+            beginning = Beginning(whole.seed, params, whole.numeric, index, start)
+            state = beginning.state(problem, backend)
             data = self._training_rows(sample, state, backend, problem.loss)
+            epochs = LocalEpochs(problem, state, data, backend)
             fit_epochs(
-                problem, state, data, backend, max_iter=whole.best_epoch,
+                problem, state, epochs, backend, max_iter=whole.best_epoch,
                 stopping=Plateau(0.0, np.inf), hooks=SilentHooks(),
             )  # fmt: skip
         if not state.all_finite():

@@ -11,7 +11,7 @@ from skembed.core import CSRBatch, ParamTable
 from skembed.kernels import get_backend
 
 from ._unseen import RareMean
-from ._validation import CSR, check_csr, numeric_rows
+from ._validation import CSR, check_csr
 
 BLOCK_VALUES, BLOCK_ROWS = 1_000_000, 50_000  # stored values and rows predicted at a time
 
@@ -68,10 +68,8 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _batch_of(self, X, backend):
         """Return a `CSR` as a batch of all its rows."""
-        state = self._state
-        mapped = backend.map_columns(X.indptr, X.indices, X.data, state.index)
-        scale = backend.scale(mapped[0], mapped[2], state.model.pooling)
-        rows, numeric = np.arange(X.shape[0]), numeric_rows(X, state.numeric)
+        state, rows = self._state, np.arange(X.shape[0])
+        mapped, scale, numeric = X.mapped(state, backend)
         numeric = None if numeric is None else numeric[rows]
         return CSRBatch(*mapped, rows, scale, numeric, state.fields)
 

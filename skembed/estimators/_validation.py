@@ -33,6 +33,16 @@ class CSR:
         """Return a SciPy CSR array on the same memory."""
         return sp.csr_array((self.data, self.indices, self.indptr), self.shape)
 
+    def count(self, rows, backend):
+        """Return the columns that occur in some rows, ascending, and in how many of them."""
+        return backend.count(self.indptr, self.indices, self.data, rows, self.shape[1])
+
+    def mapped(self, state, backend):
+        """Return (indptr, table rows, data), pooling factors and numeric columns for a state."""
+        x = backend.map_columns(self.indptr, self.indices, self.data, state.index)
+        scale = backend.scale(x[0], x[2], state.model.pooling)
+        return x, scale, numeric_rows(self, state.numeric)
+
 
 def _broken(found):
     return ValueError(f"X has an invalid CSR structure: {found}.")

@@ -3,6 +3,7 @@
 from skembed.core import SparseRowGradient
 
 from ._activation import ActivationReport, activation_report
+from ._communication import CommunicationDisplay
 from ._embedding import EmbeddingReport, embedding_report
 from ._embedding_map import EmbeddingMapDisplay
 from ._explain import Explanation, explain
@@ -14,6 +15,7 @@ from ._update_counts import UpdateCountDisplay
 
 __all__ = [
     "ActivationReport",
+    "CommunicationDisplay",
     "EmbeddingMapDisplay",
     "EmbeddingReport",
     "Explanation",

@@ -72,11 +72,14 @@ class Solver(BaseEstimator):
         Learning rate where none is given.
     slots : dict of str to {"element", "row", "count"}
         State arrays: as wide as the row, one number a row, or one int a row.
+    rows_from_state : bool
+        Whether a row follows from its state, so that rows written by others would be lost.
     """
 
     name = None
     default_learning_rate = None
     slots = {}
+    rows_from_state = False
     _parameter_constraints = {
         "clip_norm": POSITIVE_OR_NONE,
         "clip_value": POSITIVE_OR_NONE,

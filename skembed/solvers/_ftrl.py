@@ -48,6 +48,7 @@ class FTRL(Solver):
     name = "ftrl"
     default_learning_rate = 0.1
     slots = {"z": "element", "n": "element"}
+    rows_from_state = True
     max_norm, decay_scope, decay_toward = None, "touched", "zero"  # w follows from z and n
     _parameter_constraints = {
         **{k: Solver._parameter_constraints[k]

@@ -20,11 +20,11 @@ class TrainingDiverged(ValueError):
         )
 
 
-def _epoch_order(problem, state, data):
-    """Rows in the order of the next epoch; drawn only where it changes the batches."""
+def epoch_order(problem, state, data, number):
+    """Rows in the order of an epoch; drawn only where it changes the batches."""
     if not problem.shuffle or problem.batch_size >= len(data.rows):
         return data.rows
-    return stream(state.seed, SHUFFLE, len(state.loss_curve)).permutation(data.rows)
+    return stream(state.seed, SHUFFLE, number, state.partition).permutation(data.rows)
 
 
 def _total(grads):
@@ -45,7 +45,8 @@ def _step(problem, state, data, rows, backend, missed, decays):
     weight = None if data.sample_weight is None else data.sample_weight[rows]
     groups = named = None
     if problem.loss.sampled:
-        y = named = y, problem.loss.draw(data.noise, stream(state.seed, NEGATIVES, step))
+        rng = stream(state.seed, NEGATIVES, step, state.partition)
+        y = named = y, problem.loss.draw(data.noise, rng)
     if missed:
         table = params["table"]
         groups = backend.group(batch, table.values, table.n_trainable)
@@ -124,7 +125,34 @@ def run_epoch(problem, state, data, order, backend):
     state.loss_curve.append(float(np.average(losses, weights=weights)))
 
 
-def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks, held_out=None):
+class LocalEpochs:
+    """Epochs over the rows of one data set.
+
+    Parameters
+    ----------
+    problem : FitProblem
+        What to fit and how.
+    state : FitState
+        What is trained, in place.
+    data : TrainingRows
+        The data.
+    backend : Backend
+        Runs the operations.
+    """
+
+    def __init__(self, problem, state, data, backend):
+        self.line = problem, state, data
+        self.backend = backend
+        backend.prepare(data.indices, state.params["table"].n_trainable)
+
+    def run(self):
+        """Train for one epoch."""
+        problem, state, data = self.line
+        order = epoch_order(problem, state, data, len(state.loss_curve))
+        run_epoch(problem, state, data, order, self.backend)
+
+
+def fit_epochs(problem, state, epochs, backend, *, max_iter, stopping, hooks, held_out=None):
     """Train for at most `max_iter` epochs.
 
     Parameters
@@ -133,14 +161,15 @@ def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks, held
         What to fit and how.
     state : FitState
         Where to begin; changed in place.
-    data : TrainingRows
-        The data.
+    epochs : LocalEpochs or Rounds
+        Its `run` trains the state for an epoch and appends to its `loss_curve`.
     backend : Backend
         Runs the operations.
     max_iter : int
         Epochs at most.
     stopping : Plateau
-        Decides from the score of each epoch: that of the rows held out, or minus the loss.
+        Decides from the score of each epoch: that of the rows held out, or minus the loss. Keeps
+        the best state.
     hooks : EpochHooks
         Told about each epoch; may ask to stop.
     held_out : HeldOut or None
@@ -151,11 +180,10 @@ def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks, held
     converged : bool
         Whether `stopping` or a callback ended the fit.
     """
-    backend.prepare(data.indices, state.params["table"].n_trainable)
-    best, converged = None, False
+    converged = False
     while not converged and len(state.loss_curve) < max_iter:
         hooks.begin_epoch()
-        run_epoch(problem, state, data, _epoch_order(problem, state, data), backend)
+        epochs.run()
         score = -state.loss_curve[-1]
         if held_out is not None:
             with np.errstate(all="ignore"):
@@ -163,10 +191,10 @@ def fit_epochs(problem, state, data, backend, *, max_iter, stopping, hooks, held
             state.validation_scores.append(score)
         done = stopping.update(score)
         if held_out is not None and stopping.is_best:
-            best = state.copy(into=best)
+            stopping.kept = state.copy(into=stopping.kept)
         converged = hooks.end_epoch(state) or done
     state.best_epoch = len(state.loss_curve)
-    if best is not None:
-        state.restore(best)
+    if stopping.kept is not None:
+        state.restore(stopping.kept)
         state.best_epoch = stopping.best_epoch
     return converged

@@ -1,10 +1,10 @@
 """What an estimator hands to the loop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skembed.core import CSRBatch, SparseRows
+from skembed.core import CSRBatch, SparseRows, take_rows
 from skembed.losses import Loss
 from skembed.models import BagModel, FactorizationModel
 from skembed.solvers import Solver
@@ -93,3 +93,18 @@ class TrainingRows:
         numeric = None if self.numeric is None else self.numeric[rows]
         x = self.indptr, self.indices, self.data, rows, self.scale[rows]
         return CSRBatch(*x, numeric, self.fields)
+
+    def take(self, rows):
+        """Return a copy of some rows, in the given order, all of them to train on."""
+        indptr, indices, data = take_rows(self.indptr, self.indices, self.data, rows)
+        return replace(
+            self,
+            indptr=indptr,
+            indices=indices,
+            data=data,
+            scale=self.scale[rows],
+            y=self.y.take(rows) if isinstance(self.y, SparseRows) else self.y[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            rows=np.arange(len(rows)),
+            numeric=None if self.numeric is None else self.numeric.take(rows),
+        )

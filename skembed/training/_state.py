@@ -1,10 +1,11 @@
 """What a fit has reached: features, parameters, solver state, counters."""
 
 from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 
-from skembed.core import ParamTable, RowArray
+from skembed.core import FeatureIndex, ParamTable, RowArray
 
 
 class FitState:
@@ -14,6 +15,8 @@ class FitState:
     ----------
     seed : int
         The one seed of the fit.
+    partition : int
+        Number of the partition that is trained on, whose orders and draws are its own; else 0.
     index : FeatureIndex
         Features and their table rows.
     model : BagModel or FactorizationModel
@@ -43,28 +46,33 @@ class FitState:
     """
 
     def __init__(self, seed, index, problem, params, numeric=()):
-        solver, learning_rate = problem.solver, problem.schedule.initial
-        self.seed, self.index, self.params = seed, index, params
+        solver = problem.solver
+        self.seed, self.partition, self.index, self.params = seed, 0, index, params
         self.slots = dict(solver.table_slots)
         self.model, self.numeric = problem.model, np.asarray(numeric, np.int64)
         self.fields = self.model.fields_of_rows(index)
-        self.solver_state = {
-            name: solver.init_table_state(p)
-            if isinstance(p, ParamTable)
-            else solver.init_state(p, name, np, learning_rate, problem.batch_size)
-            for name, p in params.items()
-        }
-        for name, p in params.items():  # tables that do not wait for features
-            if isinstance(p, ParamTable) and p.n_rows:
-                for array in self.solver_state[name].values():
-                    array.insert(0, p.n_rows)
-                solver.start_rows(
-                    p, self.solver_state[name], 0, p.n_rows, learning_rate, problem.batch_size
-                )
+        self.learning_rate, self.batch_size = problem.schedule.initial, problem.batch_size
+        self.solver_state = {}
+        self.start_solver(solver)
         self.n_updates = RowArray(0, 1, np.int32, padded=False)
         self.class_counts = 0.0
-        self.step, self.learning_rate, self.batch_size = 0, learning_rate, problem.batch_size
+        self.step = 0
         self.loss_curve, self.validation_scores, self.best_epoch = [], [], 0
+
+    def start_solver(self, solver):
+        """Let the solver begin with the present parameters; where rows once started stays known."""
+        options, old = (self.learning_rate, self.batch_size), self.solver_state
+        self.solver_state = {}
+        for name, p in self.params.items():
+            if not isinstance(p, ParamTable):
+                self.solver_state[name] = solver.init_state(p, name, np, *options)
+                continue
+            self.solver_state[name] = slots = solver.init_table_state(p)
+            for array in slots.values():
+                array.insert(0, p.n_rows)
+            solver.start_rows(p, slots, 0, p.n_rows, *options)
+            if "start" in old.get(name, ()):
+                slots["start"] = old[name]["start"]
 
     def grow(self, index, start, solver, backend):
         """Take a larger index: insert its new rows with their starting values.
@@ -115,8 +123,8 @@ class FitState:
         self.index = self.index.without_counts()
         self.class_counts = 0.0
 
-    def _arrays(self):
-        """Every array that training writes, always in the same order."""
+    def arrays(self):
+        """Return every array that training writes, always in the same order."""
         slots = [a for state in self.solver_state.values() for a in state.values()]
         arrays = [*self.params.values(), *slots, self.n_updates]
         return [a.values if isinstance(a, RowArray) else a for a in arrays]
@@ -125,7 +133,7 @@ class FitState:
         """Return an independent copy, written over an earlier copy of the same fit if given."""
         if into is None:
             return deepcopy(self)
-        for mine, other in zip(self._arrays(), into._arrays(), strict=True):
+        for mine, other in zip(self.arrays(), into.arrays(), strict=True):
             np.copyto(other, mine)
         into.step = self.step
         return into
@@ -143,3 +151,35 @@ class FitState:
                 if not np.isfinite(np.dot(flat, flat)) and not np.isfinite(flat).all():
                     return False
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What the state of a new fit is made from: the same state wherever it is made.
+
+    Attributes
+    ----------
+    seed : int
+        The one seed of the fit.
+    params : dict
+        Parameters with an empty table.
+    numeric : ndarray of int64
+        Columns that go round the pooling.
+    index : FeatureIndex
+        Features and their table rows.
+    start : UniformStart, NormalStart, ArrayStart or KnownStart
+        Gives the rows.
+    """
+
+    seed: int
+    params: dict
+    numeric: np.ndarray
+    index: FeatureIndex
+    start: object
+
+    def state(self, problem, backend):
+        """Return a new state."""
+        empty = FeatureIndex(self.index.n_features)
+        state = FitState(self.seed, empty, problem, deepcopy(self.params), self.numeric)
+        state.grow(self.index, self.start, problem.solver, backend)
+        return state

@@ -19,12 +19,14 @@ class Plateau:
         Whether the latest score is above all earlier ones.
     best_epoch : int
         Number of the epoch with the best score, from 1.
+    kept : FitState or None
+        A copy of the state of that epoch, where rows are held out.
     """
 
     def __init__(self, tol, patience):
         self.tol, self.patience = tol, patience
         self.best, self.waited, self.epoch, self.best_epoch = -np.inf, 0, 0, 0
-        self.is_best = False
+        self.is_best, self.kept = False, None
 
     def update(self, score):
         """Take the score of an epoch; return whether to stop."""

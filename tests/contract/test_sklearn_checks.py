@@ -21,6 +21,7 @@ from skembed import (
     FactorizationMachineRegressor,
     FeatureHasher,
     HashingVectorizer,
+    PartitionedFit,
     TruncatedSVD,
 )
 
@@ -35,6 +36,8 @@ DEFAULTS = [
     EmbeddingBagRegressor(),
     FactorizationMachineClassifier(),
     FactorizationMachineRegressor(),
+    PartitionedFit(EmbeddingBagClassifier()),
+    PartitionedFit(EmbeddingBagRegressor()),
     TruncatedSVD(),
 ]
 VARIANTS = [

@@ -7,7 +7,7 @@ import reference
 from lines import Line, rough_csr, targets
 from skembed.kernels import get_backend
 from skembed.solvers import SOLVERS, Adagrad
-from skembed.training import Plateau, TrainingDiverged, fit_epochs, run_epoch
+from skembed.training import LocalEpochs, Plateau, TrainingDiverged, fit_epochs, run_epoch
 
 
 class Silent:
@@ -25,9 +25,10 @@ class Silent:
 
 def train(line, n_epochs, stopping=None, hooks=None):
     stopping = stopping or Plateau(-np.inf, 10**6)
+    parts = line.problem, line.state
     with line.backend:
         return fit_epochs(
-            line.problem, line.state, line.data, line.backend,
+            *parts, LocalEpochs(*parts, line.data, line.backend), line.backend,
             max_iter=n_epochs, stopping=stopping, hooks=hooks or Silent(),
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ import numpy as np
 from skembed.core import Groups, PendingPairGradient, PendingRowGradient
 
 from . import _bag, _catch_up, _group, _listed, _rows
+from ._codecs import CodecKernels
 from ._grams import TextKernels
 from ._linear import HeadKernels
 from ._matrix import CHUNK
@@ -52,7 +53,7 @@ class LateGroups:
         return vars(self)[name]
 
 
-class CPUBackend(PairKernels, HeadKernels, TextKernels):
+class CPUBackend(PairKernels, CodecKernels, HeadKernels, TextKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters

@@ -1,0 +1,82 @@
+"""Arrays and a few numbers in one file, written whole or not at all; nothing in it is executed."""
+
+import json
+import os
+import tempfile
+
+import numpy as np
+
+from skembed.core import SparseRowGradient
+
+
+def write(path, arrays, numbers):
+    """Write a file beside its place and move it there.
+
+    Parameters
+    ----------
+    path : Path
+        Where it goes.
+    arrays : dict of str to ndarray
+        Arrays without objects.
+    numbers : dict
+        What JSON holds.
+    """
+    text = np.frombuffer(json.dumps(numbers).encode(), np.uint8)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, numbers=text, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def read(path):
+    """Return the arrays and numbers of a file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        If it is not such a file.
+    """
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return arrays, json.loads(arrays.pop("numbers").tobytes())
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} is not a checkpoint of a partitioned fit: {error}.") from error
+
+
+def state_arrays(state, name):
+    """Return the arrays of a `FitState`, by number, to write."""
+    return {f"{name}_{i}": array for i, array in enumerate(state.arrays())}
+
+
+def fill_state(state, arrays, name):
+    """Copy arrays that were read into a `FitState` of the same fit."""
+    for i, mine in enumerate(state.arrays()):
+        theirs = arrays.get(f"{name}_{i}")
+        if theirs is None or theirs.shape != mine.shape or theirs.dtype != mine.dtype:
+            raise ValueError(f"The checkpoint is of another fit: array {i} of {name} differs.")
+        np.copyto(mine, theirs)
+
+
+def memory_arrays(memory):
+    """Return the arrays of a memory, which may be None, to write."""
+    if memory is None:
+        return {}
+    return {"rows": memory.indices, "values": memory.values, "counts": memory.counts}
+
+
+def memory_of(arrays, shape):
+    """Return the memory that was read, or None."""
+    if "rows" not in arrays:
+        return None
+    return SparseRowGradient(arrays["rows"], arrays["values"], arrays["counts"], tuple(shape))
