@@ -1,7 +1,7 @@
 """
-================================
+=================================
 Numeric columns beside categories
-================================
+=================================
 
 The floor space of a flat is a magnitude: a room more is so much more rent. Its district is a member
 of a set. The bag is made for members, and its norm cancels how large a value is; columns named in
@@ -14,8 +14,8 @@ hidden layer. It takes a few seconds on two cores, on data that it makes.
 # The flats
 # ---------
 # A district has a price per square metre, so that number and category multiply. The age works both
-# ways: new flats are dear, and so are old ones with high ceilings. The advertisement has up to twenty
-# words, each of which goes with a slightly higher or lower rent.
+# ways: new flats are dear, and so are old ones with high ceilings. The advertisement has up to
+# twenty words, each of which goes with a slightly higher or lower rent.
 
 from pathlib import Path
 
@@ -95,7 +95,8 @@ for name, regressor in models.items():
 # With a linear head the numbers do better beside the bag, where the words of an advertisement take
 # nothing away from them. Ridge regression is better still, as it adds up words where the bag takes
 # a kind of mean. The hidden layer sees that a square metre costs more in some districts than in
-# others, and that age works both ways. It makes up for numbers inside the bag, except in large flats.
+# others, and that age works both ways. It nearly makes up for numbers inside the bag, but not in
+# large flats.
 #
 # What a square metre adds
 # ------------------------

@@ -21,6 +21,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.sparse as sp
+from matplotlib.ticker import MaxNLocator
 from scipy.special import expit
 from sklearn.metrics import log_loss
 
@@ -103,6 +104,7 @@ for (name, loss), color, marker in zip(losses.items(), colors, "osD^v", strict=T
     axes[2].plot(loss, name, marker, color=color, ms=9)
     axes[2].annotate(f"{loss:.4f}", (loss, name), (0, 9), textcoords="offset points", ha="center")
 axes[2].invert_yaxis()
+axes[2].xaxis.set_major_locator(MaxNLocator(4))
 axes[2].margins(0.25)
 axes[2].set(title="Test rows", xlabel="log loss")
 axes[2].grid(axis="x", alpha=0.4)
@@ -114,8 +116,8 @@ print(f"The picture is in {picture}")
 # What a single row does to a feature explains the curves:
 #
 # - SGD: the rate times the gradient. A rate that frequent features can bear is small for the rest.
-# - LazyAdam: about the rate, whatever the gradient, and at every row again. So the frequent features
-#   ask for a small rate.
+# - LazyAdam: about the rate, whatever the gradient, and at every row again. So the frequent
+#   features ask for a small rate.
 # - Adagrad: about the rate at the first row, and less at each further one. The rate can be twenty
 #   times as large. FTRL shrinks its steps in the same way.
 # - AdamW: its momentum goes on after the row, for thirty times the rate in all with its usual

@@ -125,3 +125,12 @@ right.legend()
 picture = Path("streaming.png").resolve()
 fig.savefig(picture, dpi=120)
 print(f"The picture is in {picture}")
+
+# %%
+# In most months it pays to go on learning, most of all in June and July, when more flights are late
+# than in January. September is calm, and the model that still knows the summer expects too many.
+# With ``min_count=20`` half of the vectors are enough, for aircraft that were seen a few times only
+# tell little about delays.
+#
+# To take away: with ``partial_fit``, score each part before it is learned; let new values in by
+# ``grow=True`` or by a hasher; keep what is rare out of the table by ``min_count``.

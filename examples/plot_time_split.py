@@ -14,8 +14,8 @@ on later days. It takes a few seconds on two cores, on data that it makes.
 # A news site
 # -----------
 # Eighty days with ten new articles each, which are read for a few days. Whether a visitor clicks
-# depends on the article, on the visitor, and on how the section goes with the place on the page. The
-# first sixty days are trained on, ten more are held out, and the last ten are the test.
+# depends on the article, on the visitor, and on how the section goes with the place on the page.
+# The first sixty days are trained on, ten more are held out, and the last ten are the test.
 
 from pathlib import Path
 
@@ -80,9 +80,9 @@ for name, used in columns.items():
 # The curves
 # ----------
 # The test days are drawn for the picture; no fit should stop by them. Rows at random promise that
-# the article takes a good part of the loss away, and that a second and a third epoch do no harm. The
-# last days say what the later ones say as well: the articles to come are new, so that their column
-# is worth nothing, and further epochs make it worse.
+# the article takes a good part of the loss away, and ask for a second epoch. The last days say what
+# the later ones say as well: the articles to come are new, so that the model is better without
+# their column, and a second epoch makes it worse.
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
 styles = {"rows at random": "o--", "last days (X_val)": "s-", "test days": "k:"}
@@ -98,6 +98,6 @@ fig.savefig(picture, dpi=120)
 print(f"The picture is in {picture}")
 
 # %%
-# To take away: choose columns and epochs on rows that lie to the training rows as the future lies to
-# all of them: ``X_val`` holds the last days, a week later the next ones. The same goes for users or
-# shops that are new at prediction time: hold out whole users.
+# To take away: choose columns and epochs on rows that lie to the training rows as the future will
+# lie to all of them. For rows in time that is the last days, passed as ``X_val``; for users or
+# shops that are new at prediction time, whole users or shops.

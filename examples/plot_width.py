@@ -49,6 +49,7 @@ targets = {"thirty groups": groups, "two groups": halves}
 # over the folds. Each fit stops early on rows of its own training folds.
 
 widths = [1, 2, 4, 8, 16, 32]
+limits = {"thirty groups": (0, 0.3), "two groups": (0.5, 0.8)}  # from chance on
 estimator = EmbeddingBagClassifier(random_state=0)
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 for ax, (name, y) in zip(axes, targets.items(), strict=True):
@@ -73,6 +74,7 @@ for ax, (name, y) in zip(axes, targets.items(), strict=True):
     ax.set_xticks(widths, labels=map(str, widths))
     ax.set(title=name.capitalize(), xlabel="n_components", ylabel="accuracy")
     ax.get_legend().remove()
+    ax.set_ylim(limits[name])
 axes[0].axvline(n_traits, color="grey", ls=":", lw=1)
 axes[0].annotate(
     " six hidden traits", (n_traits, 0.02), xycoords=("data", "axes fraction"), color="grey"
