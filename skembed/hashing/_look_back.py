@@ -60,7 +60,7 @@ class LookBack:
 
     def report(self, n_worst):
         """Return the report of `FeatureHasher.collision_report`."""
-        share, advice = self._share(self.columns), self.n_features
+        share, advice = self._share(self.columns), int(self.n_features)
         while advice < MOST_COLUMNS and self._share(self.magnitudes % advice) > GOOD:
             advice = min(1 << advice.bit_length(), MOST_COLUMNS)
         used, place, names = np.unique(self.columns, return_inverse=True, return_counts=True)

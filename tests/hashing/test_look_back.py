@@ -94,6 +94,7 @@ def test_advice_is_the_least_power_of_two_that_is_good():
     assert report_of(docs, advice)[1].colliding_share <= 0.01
     assert report_of(docs, advice // 2)[1].colliding_share > 0.01
     assert report_of(docs, advice)[1].suggested_n_features == advice
+    assert report_of(docs, np.int64(50))[1].suggested_n_features == advice
 
 
 def test_several_hashes_are_looked_up_each():
