@@ -2,6 +2,7 @@
 
 from ._batch import CSRBatch, SparseRows
 from ._features import FeatureIndex
+from ._left_out import FeatureNoise, LeftOut
 from ._pairs import PairShape, PendingPairGradient
 from ._registry import Registry
 from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
@@ -20,7 +21,9 @@ __all__ = [
     "TOKEN_PATTERNS",
     "CSRBatch",
     "FeatureIndex",
+    "FeatureNoise",
     "Groups",
+    "LeftOut",
     "PairShape",
     "ParamTable",
     "PendingPairGradient",

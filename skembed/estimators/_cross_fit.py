@@ -109,7 +109,8 @@ class CrossFitEmbedding(BaseEmbedding):
         given = dict(X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val)
         if self.cv is None:
             self.fit(X, y, sample_weight, **given)
-            if not self.validation_scores_ and self._state.params["table"].n_trainable:
+            learned = get_tags(self).target_tags.required and not self.validation_scores_
+            if learned and self._state.params["table"].n_trainable:
                 warnings.warn(
                     "The vectors that fit_transform returns have seen the targets of their own "
                     "rows, and nothing stopped the training early: a next step that is fitted on "

@@ -12,6 +12,7 @@ from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
 
 from ._blas import single_blas
 from ._blocks import Blocks
+from ._cooccurrence import CooccurrenceOperations
 from ._pairs import PairOperations
 from ._tokens import TokenOperations
 
@@ -19,7 +20,7 @@ FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 STEP = 1 << 20  # stored values that array code turns into float64 at a time
 
 
-class Backend(Blocks, PairOperations, TokenOperations):
+class Backend(Blocks, CooccurrenceOperations, PairOperations, TokenOperations):
     """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
 
     Attributes

@@ -45,12 +45,13 @@ def _step(problem, state, data, rows, backend, missed, decays):
     weight = None if data.sample_weight is None else data.sample_weight[rows]
     groups = named = None
     if problem.loss.sampled:
-        y = named = y, problem.loss.draw(data.noise, stream(state.seed, NEGATIVES, step))
+        rng = stream(state.seed, NEGATIVES, step)
+        batch, y, named = problem.model.sample(problem.loss, data, batch, y, weight, rng, backend)
     if missed:
         table = params["table"]
         groups = backend.group(batch, table.values, table.n_trainable)
         for name, late in missed.items():
-            late.bring(groups.ids if name == "table" else np.unique(np.concatenate(named)), backend)
+            late.bring(groups.ids if name == "table" else problem.model.listed(named), backend)
     value, grads = problem.model.loss_and_gradient(
         problem.loss, params, batch, y, weight, backend, groups, named
     )
