@@ -53,7 +53,7 @@ class BaseClassifier(ClassifierMixin, BaseEmbedding):
     def _refuse_number_loss(self):
         if not isinstance(self.loss, str) and self.loss.targets != "classes":
             raise ValueError(
-                f"loss={self.loss!r} is for numbers; a classifier needs one for classes."
+                f"loss={self.loss!r} is for {self.loss.targets}; a classifier needs one for classes."
             )
 
     def _fitted_attributes(self, state, target):
