@@ -164,7 +164,9 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
     def _target_of(self, y, rows):
         if self._ignores_targets():
             if self.scoring is not None:
-                raise ValueError("loss='cooccurrence' has no targets to score; scoring must be None.")
+                raise ValueError(
+                    "loss='cooccurrence' has no targets to score; scoring must be None."
+                )
             return FeatureTarget(self.loss)
         if self._is_numeric(y):
             return NumberTarget.of(y, self.loss)

@@ -107,10 +107,13 @@ class CrossFitEmbedding(BaseEmbedding):
             stopping.
         """
         given = dict(X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val)
+        learns_from_y = get_tags(self).target_tags.required
+        if self.cv is not None and not learns_from_y:
+            raise ValueError("The vectors of this loss never see y; cv must be None.")
         if self.cv is None:
             self.fit(X, y, sample_weight, **given)
-            learned = get_tags(self).target_tags.required and not self.validation_scores_
-            if learned and self._state.params["table"].n_trainable:
+            trained = self._state.params["table"].n_trainable
+            if learns_from_y and trained and not self.validation_scores_:
                 warnings.warn(
                     "The vectors that fit_transform returns have seen the targets of their own "
                     "rows, and nothing stopped the training early: a next step that is fitted on "

@@ -73,7 +73,9 @@ def test_kernels_draw_what_array_code_draws(dtype, pooling, seed, n_targets, n_n
         for a, b in zip(lists_of(got), lists_of(want), strict=True):
             assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
         assert np.array_equal(got.borders, want.borders)
-        assert np.array_equal(got.weights > 0, want.weights > 0), "places between lists weigh nothing"
+        assert np.array_equal(got.weights > 0, want.weights > 0), (
+            "places between lists weigh nothing"
+        )
         np.testing.assert_allclose(
             raw, Backend().score_listed(want, pooled, table.values), rtol=1e-5, atol=1e-5
         )
@@ -91,7 +93,9 @@ def test_rows_are_divided():
         assert set(targets) | set(ids) <= set(row), "what is dropped may be missing"
         assert [row[j] for j in ids] == data.tolist()
         assert not set(listed[labels == 0]) & set(row), "a true neighbour is not drawn"
-        assert (np.flatnonzero(labels) == np.searchsorted(np.cumsum(labels), range(1, len(targets) + 1))).all()
+        assert (
+            np.flatnonzero(labels) == np.searchsorted(np.cumsum(labels), range(1, len(targets) + 1))
+        ).all()
         owner = targets[np.cumsum(labels).astype(int) - 1]
         want = [abs(row[j]) * weight[i] for j in owner]
         np.testing.assert_allclose(weights, want)
@@ -108,7 +112,9 @@ def test_shares_of_what_is_drawn():
     noise.keep[3] = 0.25
     with get_backend(2) as backend:
         left_out = backend.leave_out(batch, None, noise, 1, "sqrtn", 1, 5)
-    drawn = np.bincount(left_out.ids[left_out.weights > 0][left_out.labels[left_out.weights > 0] == 0], minlength=8)
+    drawn = np.bincount(
+        left_out.ids[left_out.weights > 0][left_out.labels[left_out.weights > 0] == 0], minlength=8
+    )
     assert not drawn[[0, 1, 2, 3, 6]].any(), "feature 0 is in every row"
     np.testing.assert_allclose(drawn[[4, 5, 7]] / (5 * n), np.array([1, 2, 4]) / 10, atol=0.02)
     targets = np.bincount(left_out.ids[left_out.labels == 1], minlength=8) / n
