@@ -1,12 +1,12 @@
 """Accuracy with few labels: vectors learned from all training rows, beside labels alone.
 
 Run as ``python tests/bench/few_labels.py --data FOLDER [--only SETS] [--seeds 0 1 2 3 4]``. FOLDER
-holds banking77 and newsgroups20_counts, see `quality_data.py`. For each set an `EmbeddingBag` learns
-from the features of the training rows, once. For each share of labels and each seed a stratified
-sample of the training rows keeps its labels; classifiers are trained on these and scored on the test
-rows. Printed is a table in Markdown: means over the seeds and their standard deviations. With
-``--films`` instead: recall at 10 of films that users have seen later, from scores of films for films,
-beside truncated SVD.
+holds banking77 and newsgroups20_counts, see `quality_data.py`. For each set an `EmbeddingBag`
+learns from the features of the training rows, once. For each share of labels and each seed a
+stratified sample of the training rows keeps its labels; classifiers are trained on these and scored
+on the test rows. Printed is a table in Markdown: means over the seeds and their standard
+deviations. With ``--films`` instead: recall at 10 of films that users have seen later, from scores
+of films for films, beside truncated SVD.
 """
 
 import argparse
@@ -37,12 +37,8 @@ WITHOUT_LABELS = {
 }
 NO_STOP = dict(tol=0, n_iter_no_change=1000)
 # of the fit of films; chosen on the last fifth of each user's training films
-FILMS = dict(
-    loss=Cooccurrence(n_negatives=15, n_targets=50, frequent=1),
-    min_count=10,
-    weight_decay=0.1,
-    max_iter=50,
-)
+FILMS = dict(loss=Cooccurrence(n_targets=50, frequent=1), min_count=10, max_iter=50)
+POPULARITY = 1.5  # weight of the logarithm of a film's count in its score
 
 
 def banking77(folder):
@@ -69,7 +65,7 @@ def weighted(counts):
 
 
 def classifiers(bag, seed):
-    """Return the classifiers by name: whether they read the features of the linear one, and they."""
+    """Return by name whether a model reads the features of the linear one, and the model."""
     settings = dict(n_components=bag.n_components, early_stopping=False, random_state=seed)
     start = dict(init=FrozenEstimator(bag), learning_rate_init=0.01)
     head = make_pipeline(FrozenEstimator(bag), Normalizer(), LogisticRegression(C=10, max_iter=500))
@@ -123,7 +119,7 @@ def recommended(folder, seeds):
         item_item = bag.embedding_ @ bag.coef_.T
         length = np.sqrt(np.maximum(train[:, bag.active_features_].getnnz(axis=1), 1))
         scores = (train @ item_item) / length[:, None]
-        scores += np.log(np.maximum(count, 1))
+        scores += POPULARITY * np.log(np.maximum(count, 1))
         scores[:, count < FILMS["min_count"]] = -np.inf
         found.append(recall(scores, train, test))
     print(f"EmbeddingBag(32): recall@10 {np.mean(found):.4f} ± {np.std(found):.4f}")
