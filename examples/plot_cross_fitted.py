@@ -22,6 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
@@ -57,6 +58,7 @@ x, x_test = train[["discount"]].to_numpy(), test[["discount"]].to_numpy()
 # their own y, and beside cross-fitted vectors. The table that gives the vectors of the test rows is
 # the same for the last two.
 
+warnings.simplefilter("ignore", ConvergenceWarning)  # eight epochs, however far they get
 options = dict(n_components=8, max_iter=8, early_stopping=False, random_state=0)
 bag = EmbeddingBag(cv=5, **options)
 cross_fitted = bag.fit_transform(X, y)

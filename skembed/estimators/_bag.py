@@ -30,7 +30,8 @@ loss : str or Loss, default="auto"
 class EmbeddingBag(BagSettings, CrossFitEmbedding):
     """Learn one vector for each feature, and turn rows into pooled vectors.
 
-    The vectors are trained through a head on the targets; `transform` returns the pooled
+    The vectors are trained through a head on the targets, or, with ``loss="cooccurrence"``, without
+    targets: features of a row predict others of it. `transform` returns the pooled
     vectors, dense and `n_components` wide, for the next step of a pipeline. Sparse input is never
     densified, and memory follows the features that occur, not the number of columns.
 
@@ -195,8 +196,9 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows; CSR is used as it is.
-        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
-            Classes, numbers, or labels as 0 and 1, dense or sparse.
+        y : array-like of shape (n_samples,), or indicator of (n_samples, n_labels), default=None
+            Classes, numbers, or labels as 0 and 1, dense or sparse. Ignored by
+            ``loss="cooccurrence"``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a row of weight 0 counts as absent.
         X_val : {array-like, sparse matrix, sparse array} of shape (n_val, n_features), default=None
@@ -224,8 +226,9 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows.
-        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
-            Classes, numbers, or labels as 0 and 1, dense or sparse.
+        y : array-like of shape (n_samples,), or indicator of (n_samples, n_labels), default=None
+            Classes, numbers, or labels as 0 and 1, dense or sparse. Ignored by
+            ``loss="cooccurrence"``.
         classes : array-like of shape (n_classes,), default=None
             All classes that will come, for targets that are classes. By default those of the first
             call's y; a later call may bring no others.
@@ -240,7 +243,6 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
         self : EmbeddingBag
             The fitted transformer.
         """
-
         if self._ignores_targets():
             y, classes = no_targets(X), None
 

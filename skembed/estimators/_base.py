@@ -312,7 +312,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
             n_numeric=len(numeric), linear_term=self.linear_term, seed=seed,
         )  # fmt: skip
         state = FitState(seed, empty, problem, params, numeric)
-        start = self._first_start(seed, X, sample.y, rows, state.vectors)
+        start = self._first_start(seed, X, sample.y, rows, problem.model.vectors(params))
         state.grow(index, start, problem.solver, backend)
         return state
 
@@ -320,7 +320,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
         """Give rows to the features that have become active."""
         state.model = problem.model  # may know more columns
         index = self._index(state.index, sample.X, sample.rows, state.numeric, backend)
-        start = self._later_start(state.seed, sample.X, state.vectors)
+        start = self._later_start(state.seed, sample.X, state.model.vectors(state.params))
         state.grow(index, start, problem.solver, backend)
 
     def _index(self, index, X, rows, numeric, backend):

@@ -19,6 +19,12 @@ from skembed.training import FitState, Plateau, SilentHooks, TrainingDiverged, f
 from ._base import BaseEmbedding, unchanged_on
 from ._validation import CSR
 
+SEEN = (
+    "The vectors that fit_transform returns have seen the targets of their own rows, and nothing "
+    "stopped the training early: a next step that is fitted on them takes them for better than "
+    "they are. Use cv=5, or fit the next step on other rows."
+)
+
 
 def split_folds(cv, X, y, classifier, groups, random_state):
     """Return (train, test) rows of every fold; each row is tested once.
@@ -98,7 +104,7 @@ class CrossFitEmbedding(BaseEmbedding):
         ------
         ValueError
             If `cv` does not test each row once, leaves nothing to train on, or cannot keep the
-            start of the vectors apart from y.
+            start of the vectors apart from y; if `groups` come without folds.
 
         Warns
         -----
@@ -108,20 +114,13 @@ class CrossFitEmbedding(BaseEmbedding):
         """
         given = dict(X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val)
         learns_from_y = get_tags(self).target_tags.required
-        if self.cv is not None and not learns_from_y:
-            raise ValueError("The vectors of this loss never see y; cv must be None.")
-        if self.cv is None:
+        if self.cv is None or not learns_from_y:
+            if groups is not None:
+                raise ValueError("groups are for a splitter in cv, and no folds are made.")
             self.fit(X, y, sample_weight, **given)
-            trained = self._state.params["table"].n_trainable
+            trained = self._state.params["table"].n_trainable > 0
             if learns_from_y and trained and not self.validation_scores_:
-                warnings.warn(
-                    "The vectors that fit_transform returns have seen the targets of their own "
-                    "rows, and nothing stopped the training early: a next step that is fitted on "
-                    "them takes them for better than they are. Use cv=5, or fit the next step on "
-                    "other rows.",
-                    UserWarning,
-                    stacklevel=4,  # past two decorators of scikit-learn
-                )
+                warnings.warn(SEEN, UserWarning, stacklevel=4)  # past two decorators
             return self.transform(X)
         with unchanged_on(BaseException, self):
             self._check_blind_start()
@@ -154,7 +153,8 @@ class CrossFitEmbedding(BaseEmbedding):
             trained = sample  # by the fit of all rows
             if not self.refit:
                 trained, _ = self._split(sample, self._target, whole.seed, given, backend)
-            start = self._first_start(whole.seed, sample.X, sample.y, trained.rows, whole.vectors)
+            vectors = whole.model.vectors(whole.params)
+            start = self._first_start(whole.seed, sample.X, sample.y, trained.rows, vectors)
         out, fold = np.empty((X.shape[0], d), whole.params["table"].dtype), copy.copy(self)
         for train, test in folds:
             rows = np.intersect1d(train, sample.rows)

@@ -163,7 +163,7 @@ class Settings(FittedEmbedding):
         return check_start(init, n_features, copies * d, n_known)
 
     def _later_start(self, seed, X, vectors):
-        """Return what writes rows that come after the first call; `vectors` as in `FitState`."""
+        """Return what writes rows that come after the first call; `vectors` as in the model."""
         if isinstance(self.init, FrozenEstimator):
             other = self.init.estimator
             return self._start_of(other, other.n_features_in_, vectors)
@@ -262,8 +262,8 @@ class Settings(FittedEmbedding):
             )
         if state.slots != problem.solver.table_slots:
             raise ValueError(
-                f"The solver was changed to {problem.solver!r}, whose state is not that of the "
-                "earlier fit. Fit anew with warm_start=False."
+                f"The solver was changed to {problem.solver.name!r} ({problem.solver!r}), whose "
+                "state is not that of the earlier fit. Fit anew with warm_start=False."
             )
         width, table = self.n_components, state.params["table"]
         before = state.model.width(state.params)

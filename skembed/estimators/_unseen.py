@@ -8,6 +8,7 @@ import numpy as np
 from skembed.core import ParamTable
 
 RARE = 2  # times as often as the rarest feature
+BLOCK = 65_536  # vectors averaged at a time
 
 
 class RareMean:
@@ -37,12 +38,15 @@ class RareMean:
         rows, counts = rows[rare], counts[rare].astype(np.float64)
         n_fields = getattr(state.model, "n_fields", 1)
         fields = np.zeros(len(rows), int) if state.fields is None else state.fields[rows]
-        means, total = np.zeros((n_fields, table.width), table.dtype), np.zeros(n_fields)
-        for f in np.unique(fields):
-            at = fields == f
-            total[f] = counts[at].sum()
-            means[f] = counts[at] @ table.values[rows[at]] / total[f]
-        return means, total > 0
+        sums, total = np.zeros((n_fields, table.width)), np.zeros(n_fields)
+        for s in range(0, len(rows), BLOCK):
+            at = slice(s, s + BLOCK)
+            weights = np.zeros((n_fields, len(rows[at])))
+            weights[fields[at], np.arange(len(rows[at]))] = counts[at]
+            sums += weights @ table.values[rows[at]]
+            total += weights.sum(axis=1)
+        np.divide(sums, total[:, None], out=sums, where=total[:, None] > 0)
+        return sums.astype(table.dtype), total > 0
 
     def fold(self, part, batch, backend):
         """Return the parameters and the batch of some rows with their unseen features.

@@ -71,6 +71,11 @@ class BagModel:
         """Return the components of a vector."""
         return params["table"].d_embedding
 
+    @staticmethod
+    def vectors(params):
+        """Return how many vectors a row of the table holds, and the components of each."""
+        return 1, params["table"].d_embedding
+
     def fields_of_rows(self, index):
         """Return None: features have no fields."""
 

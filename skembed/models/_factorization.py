@@ -87,6 +87,11 @@ class FactorizationModel:
         """Return the components of a vector."""
         return self.shape_of(params).d
 
+    def vectors(self, params):
+        """Return how many vectors a row of the table holds, and the components of each."""
+        pairs = self.shape_of(params)
+        return pairs.n_fields * pairs.n_outputs, pairs.d
+
     def fields_of_rows(self, index):
         """Return the field of each table row, int32, or None where there is one field."""
         return None if self.fields is None else self.fields[index.row_columns()]

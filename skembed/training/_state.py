@@ -70,12 +70,6 @@ class FitState:
         self.step, self.learning_rate, self.batch_size = 0, learning_rate, problem.batch_size
         self.loss_curve, self.validation_scores, self.best_epoch = [], [], 0
 
-    @property
-    def vectors(self):
-        """Vectors that a row of the table holds, and components of each."""
-        d = self.model.width(self.params)
-        return self.params["table"].d_embedding // d, d
-
     def grow(self, index, start, solver, backend):
         """Take a larger index: insert its new rows with their starting values.
 

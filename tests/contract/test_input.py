@@ -15,7 +15,10 @@ from fitted import BAGS, ESTIMATORS, FACTORIZATIONS, buffers, learned, predictio
 from skembed import EmbeddingBagClassifier
 from skembed.estimators._validation import check_csr
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:The vectors that fit_transform returns:UserWarning"),
+]
 QUICK = dict(n_components=3, max_iter=3, batch_size=16, random_state=0)
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 every_estimator = pytest.mark.parametrize("cls", ESTIMATORS)

@@ -14,7 +14,10 @@ from corruptions import CORRUPTIONS, calls
 from fitted import ESTIMATORS, buffers, learned, small_data
 from skembed import EmbeddingBagClassifier
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:The vectors that fit_transform returns:UserWarning"),
+]
 QUICK = dict(n_components=3, max_iter=3, batch_size=16, random_state=0)
 every_estimator = pytest.mark.parametrize("cls", ESTIMATORS)
 

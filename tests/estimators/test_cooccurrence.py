@@ -64,6 +64,7 @@ def test_bits_do_not_depend_on_threads_or_y(monkeypatch):
     assert learned(two.fit(X, topic)) == learned(one)
     assert np.array_equal(other.fit_transform(X, "not targets"), one.transform(X))
     assert learned(other) == learned(one)
+    assert learned(clone(one).set_params(cv=3).fit(X)) == learned(one), "no fold is needed"
     assert learned(clone(one).set_params(random_state=1).fit(X)) != learned(one)
 
 
@@ -183,7 +184,6 @@ def test_what_does_not_fit_is_refused():
         (dict(linear_term=True), "linear_term"),
         (dict(scoring="accuracy"), "scoring must be None"),
         (dict(loss=Cooccurrence(n_negatives=0)), "n_negatives"),
-        (dict(cv=3), "cv"),
     ]:
         with pytest.raises(ValueError, match=message):
             EmbeddingBag(**QUICK | params).fit_transform(X)

@@ -256,6 +256,20 @@ def test_one_warning_where_vectors_have_seen_their_targets():
     EmbeddingBag(**QUICK).fit_transform(X[50:], y[50:], **given)
 
 
+def test_vectors_that_need_no_targets_are_not_cross_fitted():
+    class Unsupervised(EmbeddingBag):
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.target_tags.required = False
+            return tags
+
+    X, y = small_data()
+    bag = Unsupervised(cv=3, **QUICK)
+    assert np.array_equal(bag.fit_transform(X, y), bag.transform(X))
+    EmbeddingBag(cv=3, init=bag, **QUICK).fit_transform(X, y)
+    Unsupervised(**QUICK).fit_transform(X, y)
+
+
 def test_output_as_it_is_asked_for():
     X, y = small_data()
     bag = EmbeddingBag(cv=3, **QUICK)
@@ -278,6 +292,8 @@ def test_groups_reach_the_splitter():
     assert np.array_equal(got, EmbeddingBag(cv=folds, **QUICK).fit_transform(X, y))
     with pytest.raises(ValueError, match="groups"):
         bag.fit_transform(X, y)
+    with pytest.raises(ValueError, match="groups are for a splitter"):
+        EmbeddingBag(**QUICK).fit_transform(X, y, groups=groups)
     with sklearn.config_context(enable_metadata_routing=True):
         weight = np.arange(60) % 4.0
         bag = EmbeddingBag(cv=GroupKFold(5), **QUICK).set_fit_request(sample_weight=True)

@@ -134,6 +134,21 @@ def test_a_start_of_very_many_columns_takes_what_was_seen():
 
 
 # ---------------------------------------------------------------- decay toward the start
+@pytest.mark.parametrize("cls", FACTORIZATIONS)
+def test_a_step_pulls_by_the_way_from_the_start(cls):
+    options = QUICK | dict(init=ROWS, batch_size=60, learning_rate_init=0.5)
+    solver, pull = SGD(decay_toward="start"), 0.5 * 0.4
+    one, two, pulled = (
+        cls(solver=solver, weight_decay=decay, **options | dict(max_iter=n)).fit(X, Y)
+        for n, decay in ((1, 0.0), (2, 0.0), (2, 0.4))
+    )
+    want = two.embedding_ - pull * (one.embedding_ - ROWS)
+    np.testing.assert_allclose(pulled.embedding_, want, rtol=1e-12)
+    assert np.abs(pulled.embedding_ - two.embedding_).max() > 1e-4
+    want = two.linear_ - pull * one.linear_
+    np.testing.assert_allclose(pulled.linear_, want, rtol=1e-11, atol=1e-15)
+
+
 @pytest.mark.parametrize("solver", [Adagrad, AdamW])
 @every_estimator
 def test_strong_decay_keeps_vectors_at_their_start(cls, solver):
@@ -155,7 +170,7 @@ def test_the_start_is_kept_with_the_state():
     saved.partial_fit(first, Y[:30], classes=[0, 1])
     saved = pickle.loads(pickle.dumps(saved)).partial_fit(later, Y[30:])
     assert learned(saved) == learned(whole)
-    with pytest.raises(ValueError, match="The solver was changed to SGD"):
+    with pytest.raises(ValueError, match=r"changed to 'sgd' \(SGD\(\)\)"):
         whole.set_params(solver__decay_toward="zero").partial_fit(later, Y[30:])
     whole.set_params(solver__decay_toward="start").drop_solver_state()
     assert whole._state.solver_state == {}

@@ -119,6 +119,13 @@ def test_features_below_min_count_count_as_rare_ones():
     np.testing.assert_allclose(bag.transform(X), X @ table, rtol=1e-10, atol=1e-12)
 
 
+def test_rare_vectors_are_averaged_in_blocks(monkeypatch):
+    bag = EmbeddingBag(unseen="rare_mean", **QUICK).fit(WIDE, Y)
+    want = bag.transform(WIDE_NEW)
+    monkeypatch.setattr("skembed.estimators._unseen.BLOCK", 2)
+    np.testing.assert_allclose(bag.transform(WIDE_NEW), want, rtol=1e-12)
+
+
 def test_a_fit_without_vectors_folds_nothing_in():
     empty = sp.csr_array((6, 4))
     fit = EmbeddingBagClassifier(unseen="rare_mean", **QUICK).fit(empty, [0, 1] * 3)

@@ -22,14 +22,15 @@ CLASSIFIERS = [
 ]
 
 
-def topics(n=300, seed=0):
-    """Rows of words, most of them from one of three topics, and the topics."""
+def topics(n=300, seed=0, wrong=0.0):
+    """Rows of words, most of them from one of three topics, and the topics, some of them wrong."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     words = 20 * y[:, None] + rng.integers(0, 20, (n, 6))
     words = np.where(rng.random(words.shape) < 0.8, words, rng.integers(0, 60, words.shape))
     rows = np.repeat(np.arange(n), 6)
     X = sp.coo_array((np.ones(6 * n), (rows, words.ravel())), (n, 60)).tocsr()
+    y = np.where(rng.random(n) < wrong, rng.integers(0, 3, n), y)
     return X, np.array(["art", "law", "sea"])[y]
 
 
@@ -50,8 +51,8 @@ def test_self_training_uses_rows_without_labels(classifier):
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda c: type(c).__name__)
 def test_calibration(classifier, method, ensemble):
-    X, y = topics()
-    X_new, y_new = topics(seed=1)
+    X, y = topics(wrong=0.3)
+    X_new, y_new = topics(seed=1, wrong=0.3)
     over = clone(classifier).set_params(early_stopping=False, max_iter=100).fit(X, y)
     model = CalibratedClassifierCV(clone(over), method=method, cv=3, ensemble=ensemble)
     model.fit(X, y, sample_weight=np.arange(300) % 3 + 1.0)
@@ -73,6 +74,7 @@ def test_neighbours_by_cosine_in_a_pipeline():
     assert model.fit(X, y).score(X_new, y_new) > 0.9
     distances = model[:-1].transform(X_new)
     assert sp.issparse(distances) and distances.shape == (300, 300)
+    X, X_new = model[0].transform(X), model[0].transform(X_new)
     fitted = EmbeddingBag(8, max_iter=40, random_state=0).fit(X, y)
     a, b = fitted.transform(X_new), fitted.transform(X)
     a, b = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (a, b))
@@ -98,6 +100,4 @@ def test_a_cross_fitted_step_within_cross_validation():
     X, y = topics()
     bag = EmbeddingBag(8, max_iter=20, cv=3, random_state=0)
     model = make_pipeline(bag, KNeighborsClassifier(10, metric="cosine"))
-    scores = [cross_val_score(clone(model), X, y, cv=3, n_jobs=n) for n in (1, 2)]
-    assert np.array_equal(*scores)
-    assert np.mean(scores[0]) > 0.8
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.8
