@@ -278,3 +278,22 @@ def pair_gradients(params, X, rows, y, weight, *, pooling, loss, active, frozen,
                 if not frozen[k]:
                     dV[k, fields[j]] += size * V[j, fields[k]]
     return value, (dV, dw, db), counts
+
+
+def cooccurrence_gradients(E, W, offset, bags, factors, lists):
+    """Mean loss of predicted features and its dense gradients with respect to E and W.
+
+    Row i pools ``bags[i]``, pairs of feature and value, times ``factors[i]``; ``lists[i]`` holds
+    (feature, 1 if it was left out or 0 if it was drawn, weight).
+    """
+    dE, dW, value = np.zeros_like(E), np.zeros_like(W), 0.0
+    total = sum(weight for row in lists for _, true, weight in row if true)
+    for bag, factor, row in zip(bags, factors, lists, strict=True):
+        h = factor * sum(x * E[j] for j, x in bag)
+        for k, true, weight in row:
+            one, (slope,) = loss_and_slope("log_loss", true, np.array([h @ W[k] + offset[k]]))
+            value += weight / total * one
+            dW[k] += weight / total * slope * h
+            for j, x in bag:
+                dE[j] += weight / total * slope * factor * x * W[k]
+    return value, dE, dW

@@ -2,6 +2,7 @@
 
 from ._batch import CSRBatch, SparseRows, take_rows
 from ._features import FeatureIndex
+from ._left_out import FeatureNoise, LeftOut
 from ._pairs import PairShape, PendingPairGradient
 from ._registry import Registry
 from ._rng import DEAL, GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
@@ -21,7 +22,9 @@ __all__ = [
     "TOKEN_PATTERNS",
     "CSRBatch",
     "FeatureIndex",
+    "FeatureNoise",
     "Groups",
+    "LeftOut",
     "PairShape",
     "ParamTable",
     "PendingPairGradient",

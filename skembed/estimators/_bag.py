@@ -8,8 +8,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
 from skembed.losses import LOSSES, Loss
+from skembed.training import FeaturesHeldOut
 
 from ._base import does_not_stop_early
+from ._cooccurrence import FeatureTarget, is_cooccurrence, no_targets, to_predict
 from ._cross_fit import CrossFitEmbedding
 from ._docs import documented
 from ._settings import BagSettings
@@ -19,7 +21,8 @@ LOSS = """
 loss : str or Loss, default="auto"
     What the vectors are trained for: a loss of `EmbeddingBagClassifier` or
     `EmbeddingBagRegressor`. ``"auto"`` reads it from y: squared error for continuous targets, log
-    loss for classes.
+    loss for classes. ``"cooccurrence"`` needs no y and ignores it: features of a row predict others
+    of it, see :class:`skembed.losses.Cooccurrence`.
 """
 
 
@@ -27,7 +30,8 @@ loss : str or Loss, default="auto"
 class EmbeddingBag(BagSettings, CrossFitEmbedding):
     """Learn one vector for each feature, and turn rows into pooled vectors.
 
-    The vectors are trained through a head on the targets; `transform` returns the pooled
+    The vectors are trained through a head on the targets, or, with ``loss="cooccurrence"``, without
+    targets: features of a row predict others of it. `transform` returns the pooled
     vectors, dense and `n_components` wide, for the next step of a pipeline. Sparse input is never
     densified, and memory follows the features that occur, not the number of columns.
 
@@ -71,7 +75,7 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
 
     _parameter_constraints = {
         **BagSettings._parameter_constraints,
-        "loss": [StrOptions({"auto", *LOSSES} - {"softmax"}), Loss],
+        "loss": [StrOptions({"auto", "cooccurrence", *LOSSES} - {"softmax"}), Loss],
         "cv": ["cv_object"],
     }
     __metadata_request__partial_fit = {"grow": UNUSED}
@@ -141,6 +145,15 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
         )
         self.cv = cv
 
+    def __sklearn_tags__(self):
+        """Return the tags of scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = not self._ignores_targets()
+        return tags
+
+    def _ignores_targets(self):
+        return is_cooccurrence(self.loss)
+
     def _is_numeric(self, y):
         if self.loss == "auto":
             try:
@@ -150,21 +163,42 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
         return LOSSES.resolve(self.loss).targets == "numbers"
 
     def _target_of(self, y, rows):
+        if self._ignores_targets():
+            if self.scoring is not None:
+                raise ValueError(
+                    "loss='cooccurrence' has no targets to score; scoring must be None."
+                )
+            return FeatureTarget(self.loss)
         if self._is_numeric(y):
             return NumberTarget.of(y, self.loss)
         return class_target(y, rows, self.loss)
 
+    def _holds_out(self, n_rows, given):
+        return super()._holds_out(0 if self._ignores_targets() else n_rows, given)
+
+    def _training_rows(self, sample, state, backend, loss):
+        if not self._ignores_targets():
+            return super()._training_rows(sample, state, backend, loss)
+        return to_predict(self._rows(sample, state, backend), sample, state, loss, backend)
+
+    def _held_out(self, user, given, out, data, target, state, backend, fitted):
+        found = super()._held_out(user, given, out, data, target, state, backend, fitted)
+        if found is None or not self._ignores_targets():
+            return found
+        return FeaturesHeldOut(found.data, data.noise)
+
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, *, X_val=None, y_val=None, sample_weight_val=None):
+    def fit(self, X, y=None, sample_weight=None, *, X_val=None, y_val=None, sample_weight_val=None):
         """Learn the vectors.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows; CSR is used as it is.
-        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
-            Classes, numbers, or labels as 0 and 1, dense or sparse.
+        y : array-like of shape (n_samples,), or indicator of (n_samples, n_labels), default=None
+            Classes, numbers, or labels as 0 and 1, dense or sparse. Ignored by
+            ``loss="cooccurrence"``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; a row of weight 0 counts as absent.
         X_val : {array-like, sparse matrix, sparse array} of shape (n_val, n_features), default=None
@@ -179,19 +213,22 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
         self : EmbeddingBag
             The fitted transformer.
         """
+        if self._ignores_targets():
+            y, y_val = no_targets(X), no_targets(X_val)
         return self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
 
     @available_if(does_not_stop_early)
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None, sample_weight=None, *, grow=False):
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None, *, grow=False):
         """Pass once over some rows, in the given order.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Training rows.
-        y : array-like of shape (n_samples,), or indicator of shape (n_samples, n_labels)
-            Classes, numbers, or labels as 0 and 1, dense or sparse.
+        y : array-like of shape (n_samples,), or indicator of (n_samples, n_labels), default=None
+            Classes, numbers, or labels as 0 and 1, dense or sparse. Ignored by
+            ``loss="cooccurrence"``.
         classes : array-like of shape (n_classes,), default=None
             All classes that will come, for targets that are classes. By default those of the first
             call's y; a later call may bring no others.
@@ -206,6 +243,8 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
         self : EmbeddingBag
             The fitted transformer.
         """
+        if self._ignores_targets():
+            y, classes = no_targets(X), None
 
         def first_target(y, rows):
             if classes is None or is_indicator(y):

@@ -51,9 +51,10 @@ class BaseClassifier(ClassifierMixin, BaseEmbedding):
         return class_target(y, rows, self.loss)
 
     def _refuse_number_loss(self):
-        if not isinstance(self.loss, str) and self.loss.targets != "classes":
+        loss = self.loss
+        if not isinstance(loss, str) and loss.targets != "classes":
             raise ValueError(
-                f"loss={self.loss!r} is for numbers; a classifier needs one for classes."
+                f"loss={loss!r} is for {loss.targets}; a classifier needs one for classes."
             )
 
     def _fitted_attributes(self, state, target):

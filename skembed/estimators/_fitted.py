@@ -236,7 +236,14 @@ class FittedHead:
     """Fitted attributes of a head on pooled vectors."""
 
     def _layers(self, name):
-        layers = [self._state.params[f"{name}_{i}"] for i in self._state.model.layers]
+        params, model = self._state.params, self._state.model
+        names = [f"{name}_{i}" for i in model.layers]
+        if names[-1] in model.follows_table:  # outputs are features
+            vectors = params[names[-1]].values[self._active_rows, : params[names[-1]].d]
+            return [self._by_feature(vectors)]
+        if names[-1] not in params:
+            raise AttributeError(f"{name}_ does not exist: the outputs of this loss have none.")
+        layers = [params[name] for name in names]
         return [p.values[:, : p.d] if isinstance(p, ParamTable) else p for p in layers]
 
     def _only_layer(self, name):

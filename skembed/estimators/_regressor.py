@@ -36,7 +36,9 @@ class BaseRegressor(RegressorMixin, BaseEmbedding):
     def _target_of(self, y, rows):
         loss = self.loss
         if not isinstance(loss, str) and loss.targets != "numbers":
-            raise ValueError(f"loss={loss!r} is for classes; a regressor needs one for numbers.")
+            raise ValueError(
+                f"loss={loss!r} is for {loss.targets}; a regressor needs one for numbers."
+            )
         return NumberTarget.of(y, loss)
 
     def _y_options(self):

@@ -14,6 +14,7 @@ from skembed.models import (
     ArrayStart,
     BagModel,
     ComponentsStart,
+    CooccurrenceModel,
     KnownStart,
     NormalStart,
     SampledBagModel,
@@ -148,7 +149,7 @@ class Settings(FittedEmbedding):
             return int(self.n_components)
         return suggest_n_components(
             n_active,
-            n_outputs=target.n_outputs,
+            n_outputs=n_active if target.n_outputs is None else target.n_outputs,
             multi_label=isinstance(target, LabelTarget),
             rule=self.n_components,
         )
@@ -366,5 +367,11 @@ class BagSettings(FittedHead, Settings):
             raise ValueError("linear_term=True needs pooling='sqrtn', 'mean' or 'sum'.")
         if self.linear_term and loss.sampled:
             raise ValueError("linear_term=True scores every class; a sampled loss does not.")
+        if loss.targets == "features":
+            if sizes.size:
+                raise ValueError(
+                    "loss='cooccurrence' has no hidden layers; hidden_layer_sizes must be ()."
+                )
+            return CooccurrenceModel(self.pooling)
         model = SampledBagModel if loss.sampled else BagModel
         return model(self.pooling, sizes.ravel().tolist())

@@ -13,6 +13,7 @@ from skembed.core import GOLDEN, LINE, Groups, hashed_uniform, mix
 from ._blas import single_blas
 from ._blocks import Blocks
 from ._codecs import CodecOperations
+from ._cooccurrence import CooccurrenceOperations
 from ._pairs import PairOperations
 from ._tokens import TokenOperations
 
@@ -20,7 +21,7 @@ FEW_OUTPUTS = 8  # of a head that BLAS does not make faster
 STEP = 1 << 20  # stored values that array code turns into float64 at a time
 
 
-class Backend(Blocks, CodecOperations, PairOperations, TokenOperations):
+class Backend(Blocks, CodecOperations, CooccurrenceOperations, PairOperations, TokenOperations):
     """Array code for every operation; `CPUBackend` replaces them by kernels with the same meaning.
 
     Attributes

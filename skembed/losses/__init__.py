@@ -2,6 +2,7 @@
 
 from ._base import LOSSES as LOSSES
 from ._base import Loss as Loss
+from ._cooccurrence import Cooccurrence
 from ._hinge import Hinge
 from ._huber import Huber
 from ._log import LogLoss
@@ -13,6 +14,7 @@ from ._squared import SquaredError
 from ._squared_hinge import SquaredHinge
 
 __all__ = [
+    "Cooccurrence",
     "Hinge",
     "Huber",
     "LogLoss",

@@ -18,8 +18,8 @@ class Loss(BaseEstimator):
     ----------
     name : str
         Name of the kernels in a backend.
-    targets : {"classes", "numbers"}
-        What the targets are.
+    targets : {"classes", "numbers", "features"}
+        What the targets are; those that are features come from the rows.
     probabilities : bool
         Whether `inverse_link` gives probabilities.
     sampled : bool

@@ -1,6 +1,7 @@
 """Models: how pooled rows become raw predictions, and the way back; how rows begin; SVD."""
 
 from ._bag import BagModel
+from ._cooccurrence import CooccurrenceModel
 from ._factorization import FactorizationModel
 from ._power import MOST_ITERATIONS, PowerSettings, columns
 from ._sampled import SampledBagModel
@@ -12,6 +13,7 @@ __all__ = [
     "ArrayStart",
     "BagModel",
     "ComponentsStart",
+    "CooccurrenceModel",
     "FactorizationModel",
     "KnownStart",
     "Moments",

@@ -21,6 +21,8 @@ class BagModel:
         Units of the hidden layers.
     """
 
+    follows_table = ()  # tables of the head that have a row for each row of the table
+
     def __init__(self, pooling, hidden_layer_sizes=()):
         self.pooling, self.hidden_layer_sizes = pooling, tuple(hidden_layer_sizes)
         self.layers = range(len(self.hidden_layer_sizes) + 1)

@@ -36,6 +36,8 @@ class FactorizationModel:
     prediction", RecSys 2016.
     """
 
+    follows_table = ()
+
     def __init__(self, pooling, fields=None, names=None):
         self.pooling, self.fields, self.names = pooling, fields, names
         self.n_fields = 1 if fields is None else len(names)

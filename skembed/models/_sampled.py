@@ -24,6 +24,16 @@ class SampledBagModel(BagModel):
         tables[self.intercept].values[:, 0] = intercept
         return tables
 
+    def sample(self, loss, data, batch, y, weight, rng, backend):
+        """Return a batch, its targets and what it names, with the classes that are drawn for it."""
+        named = y, loss.draw(data.noise, rng)
+        return batch, named, named
+
+    @staticmethod
+    def listed(named):
+        """Return the rows of the last layer that a batch reads."""
+        return np.unique(np.concatenate(named))
+
     def _outputs(self, params, batch, x, pooled, backend):
         coef, intercept = params[self.coef], params[self.intercept]
         return coef.values[:, : coef.d] @ x + intercept.values[:, :1]

@@ -1,7 +1,7 @@
 """The training loop."""
 
 from ._callbacks import EpochHooks, SilentHooks
-from ._held_out import HeldOut, accuracy, minus_loss, precision_at_1
+from ._held_out import FeaturesHeldOut, HeldOut, accuracy, minus_loss, precision_at_1
 from ._interrupts import interruptible
 from ._loop import LocalEpochs, TrainingDiverged, epoch_order, fit_epochs, run_epoch
 from ._problem import FitProblem, TrainingRows
@@ -13,6 +13,7 @@ from ._transforms import clip_by_norm, clip_by_value, scale_by_frequency, transf
 __all__ = [
     "Beginning",
     "EpochHooks",
+    "FeaturesHeldOut",
     "FitProblem",
     "FitState",
     "HeldOut",

@@ -1,6 +1,10 @@
 """Scores on rows that are not trained on."""
 
+from dataclasses import replace
+
 import numpy as np
+
+from skembed.core import NEGATIVES, mix, stream
 
 BLOCK = 4096  # rows that are scored at a time
 
@@ -44,3 +48,44 @@ class HeldOut:
             scores.append(self.metric(problem.loss, data.y[rows], raw, weight))
             weights.append(len(rows) if weight is None else weight.sum(dtype=np.float64))
         return float(np.average(scores, weights=weights))
+
+
+class FeaturesHeldOut:
+    """Rows some of whose features are to be predicted from the others after each epoch.
+
+    The features to predict and those to tell them from are the same each time.
+
+    Parameters
+    ----------
+    data : TrainingRows
+        The rows, as `data.rows`.
+    noise : FeatureNoise
+        What to draw by.
+
+    Raises
+    ------
+    ValueError
+        If no row has two features with a vector.
+    """
+
+    def __init__(self, data, noise):
+        rows = data.rows[np.diff(data.indptr)[data.rows] >= 2]
+        if len(rows) == 0:
+            raise ValueError(
+                "No row that is held out has two features with a vector. Use "
+                "early_stopping='auto', which holds no rows out for loss='cooccurrence'."
+            )
+        keys = mix(np.arange(len(data.indptr) - 1, dtype=np.uint64))
+        self.data = replace(data, rows=rows, noise=replace(noise, keys=keys))
+
+    def score(self, problem, state, backend):
+        """Return minus the weighted mean loss."""
+        data, found = self.data, []
+        for s in range(0, len(data.rows), BLOCK):
+            rows = data.rows[s : s + BLOCK]
+            weight = None if data.sample_weight is None else data.sample_weight[rows]
+            x = data, data.batch(rows), None, weight, stream(state.seed, NEGATIVES)
+            _, _, named = problem.model.sample(problem.loss, *x, backend)
+            found.append(problem.model.value(problem.loss, state.params, named, backend))
+        values, weights = zip(*found, strict=True)
+        return -float(np.average(values, weights=weights))

@@ -46,12 +46,12 @@ def _step(problem, state, data, rows, backend, missed, decays):
     groups = named = None
     if problem.loss.sampled:
         rng = stream(state.seed, NEGATIVES, step, state.partition)
-        y = named = y, problem.loss.draw(data.noise, rng)
+        batch, y, named = problem.model.sample(problem.loss, data, batch, y, weight, rng, backend)
     if missed:
         table = params["table"]
         groups = backend.group(batch, table.values, table.n_trainable)
         for name, late in missed.items():
-            late.bring(groups.ids if name == "table" else np.unique(np.concatenate(named)), backend)
+            late.bring(groups.ids if name == "table" else problem.model.listed(named), backend)
     value, grads = problem.model.loss_and_gradient(
         problem.loss, params, batch, y, weight, backend, groups, named
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skembed.core import CSRBatch, SparseRows, take_rows
+from skembed.core import CSRBatch, FeatureNoise, SparseRows, take_rows
 from skembed.losses import Loss
 from skembed.models import BagModel, FactorizationModel
 from skembed.solvers import Solver
@@ -71,8 +71,9 @@ class TrainingRows:
         The rows to train on, all of positive weight.
     numeric : SparseRows or None
         Columns that go round the pooling.
-    noise : ndarray of shape (n_outputs,) or None
-        For a sampled loss, the chance of each class or one before it to be drawn.
+    noise : ndarray of shape (n_outputs,), FeatureNoise or None
+        For a sampled loss, the chance of each class or one before it to be drawn; or what features
+        are drawn by.
     fields : ndarray of shape (n_table_rows,), int32, or None
         Field of each table row, where there are fields.
     """
@@ -85,7 +86,7 @@ class TrainingRows:
     sample_weight: np.ndarray | None
     rows: np.ndarray
     numeric: SparseRows | None = None
-    noise: np.ndarray | None = None
+    noise: np.ndarray | FeatureNoise | None = None
     fields: np.ndarray | None = None
 
     def batch(self, rows):

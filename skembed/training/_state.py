@@ -35,6 +35,9 @@ class FitState:
         Steps in which each table row was listed.
     class_counts : ndarray of shape (n_outputs,) or 0
         Weight of the rows of each class that a sampled loss has seen.
+    row_counts, weight_seen : RowArray, float
+        Weight of the rows that had the feature of each table row, and of all rows, where features
+        are what is predicted.
     step : int
         Steps made.
     learning_rate, batch_size : float, int
@@ -55,7 +58,8 @@ class FitState:
         self.solver_state = {}
         self.start_solver(solver)
         self.n_updates = RowArray(0, 1, np.int32, padded=False)
-        self.class_counts = 0.0
+        self.class_counts = self.weight_seen = 0.0
+        self.row_counts = RowArray(0, 1, np.float64, padded=False)
         self.step = 0
         self.loss_curve, self.validation_scores, self.best_epoch = [], [], 0
 
@@ -92,41 +96,53 @@ class FitState:
         n_free = index.n_trainable - old.n_trainable
         n_fixed = index.n_rows - old.n_rows - n_free
         columns = index.row_columns()
-        arrays = [table, self.n_updates, *self.solver_state["table"].values()]
         for at, n in ((old.n_trainable, n_free), (index.n_rows - n_fixed, n_fixed)):
             if n == 0:
                 continue
-            for array in arrays:
+            for array in self._by_feature():
                 array.insert(at, n)
                 backend.touch(array.values[at : at + n])
             start.write(columns[at : at + n], table, at, backend)
-            slots = self.solver_state["table"]
-            solver.start_rows(table, slots, at, at + n, self.learning_rate, self.batch_size)
-        table.n_trainable = index.n_trainable
+            for name in ("table", *self.model.follows_table):
+                slots, sizes = self.solver_state[name], (self.learning_rate, self.batch_size)
+                solver.start_rows(self.params[name], slots, at, at + n, *sizes)
+        self._take(index)
+
+    def _by_feature(self):
+        """Return the arrays with a row for each row of the table."""
+        follows = self.model.follows_table
+        tables = [self.params[name] for name in ("table", *follows)]
+        slots = [a for name in ("table", *follows) for a in self.solver_state[name].values()]
+        return [*tables, *slots, self.n_updates, *([self.row_counts] if follows else [])]
+
+    def _take(self, index):
+        self.params["table"].n_trainable = index.n_trainable
+        for name in self.model.follows_table:
+            self.params[name].n_trainable = index.n_rows
         self.index, self.fields = index, self.model.fields_of_rows(index)
 
     def shrink(self, index):
         """Go back to the index before the last growth: remove the rows that it inserted."""
-        table, new = self.params["table"], self.index
+        new = self.index
         n_free = new.n_trainable - index.n_trainable
         n_fixed = new.n_rows - index.n_rows - n_free
-        for array in (table, self.n_updates, *self.solver_state["table"].values()):
+        for array in self._by_feature():
             array.remove(new.n_rows - n_fixed, n_fixed)
             array.remove(index.n_trainable, n_free)
-        table.n_trainable = index.n_trainable
-        self.index, self.fields = index, self.model.fields_of_rows(index)
+        self._take(index)
 
     def restart(self, problem):
         """Begin the record, and the counts of features, of another fit."""
         self.learning_rate, self.batch_size = problem.schedule.initial, problem.batch_size
         self.loss_curve, self.validation_scores = [], []
         self.index = self.index.without_counts()
-        self.class_counts = 0.0
+        self.class_counts = self.weight_seen = 0.0
+        self.row_counts.values[:] = 0
 
     def arrays(self):
         """Return every array that training writes, always in the same order."""
         slots = [a for state in self.solver_state.values() for a in state.values()]
-        arrays = [*self.params.values(), *slots, self.n_updates]
+        arrays = [*self.params.values(), *slots, self.n_updates, self.row_counts]
         return [a.values if isinstance(a, RowArray) else a for a in arrays]
 
     def copy(self, into=None):

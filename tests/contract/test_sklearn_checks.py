@@ -44,6 +44,7 @@ VARIANTS = [
     EmbeddingBagClassifier(solver="lazy_adam"),
     EmbeddingBagClassifier(solver="rowwise_adagrad"),
     EmbeddingBagClassifier(solver="sgd"),
+    EmbeddingBag(loss="cooccurrence"),
     EmbeddingBagClassifier(pooling="mean"),
     EmbeddingBagClassifier(pooling="sum"),
     EmbeddingBagClassifier(n_jobs=2),

@@ -12,6 +12,7 @@ from skembed.core import Groups, PendingPairGradient, PendingRowGradient
 from . import _bag, _catch_up, _group, _listed, _rows
 from ._codecs import CodecKernels
 from ._grams import TextKernels
+from ._left_out import CooccurrenceKernels
 from ._linear import HeadKernels
 from ._matrix import CHUNK
 from ._pairs import PairKernels
@@ -53,7 +54,7 @@ class LateGroups:
         return vars(self)[name]
 
 
-class CPUBackend(PairKernels, CodecKernels, HeadKernels, TextKernels):
+class CPUBackend(CodecKernels, CooccurrenceKernels, PairKernels, HeadKernels, TextKernels):
     """Numba kernels on `n_jobs` threads; results do not depend on `n_jobs`.
 
     Parameters
