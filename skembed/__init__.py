@@ -4,6 +4,7 @@ CSR goes in and is never densified. See the README for a first example.
 """
 
 from . import inspection, losses, metrics, solvers
+from .core import __version__
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -13,10 +14,11 @@ from .estimators import (
     FeatureHasher,
     HashingVectorizer,
     TruncatedSVD,
+    load_model,
+    load_vectors,
+    save_model,
     suggest_n_components,
 )
-
-__version__ = "0.1.0.dev0"
 
 __all__ = [
     "EmbeddingBag",
@@ -29,8 +31,11 @@ __all__ = [
     "TruncatedSVD",
     "__version__",
     "inspection",
+    "load_model",
+    "load_vectors",
     "losses",
     "metrics",
+    "save_model",
     "solvers",
     "suggest_n_components",
 ]

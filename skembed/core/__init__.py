@@ -3,14 +3,17 @@
 from ._batch import CSRBatch, SparseRows
 from ._features import FeatureIndex
 from ._pairs import PairShape, PendingPairGradient
+from ._quantized import CODES, QuantizedTable
 from ._registry import Registry
 from ._rng import GOLDEN, HEAD, NEGATIVES, SHUFFLE, SPLIT, hashed_uniform, mix, stream
 from ._rowgrad import Groups, PendingRowGradient, SparseRowGradient
 from ._spans import Spans
 from ._table import LINE, ParamTable, RowArray, padded_width
 from ._text import TOKEN_PATTERNS, TextRule
+from ._version import __version__
 
 __all__ = [
+    "CODES",
     "GOLDEN",
     "HEAD",
     "LINE",
@@ -25,12 +28,14 @@ __all__ = [
     "ParamTable",
     "PendingPairGradient",
     "PendingRowGradient",
+    "QuantizedTable",
     "Registry",
     "RowArray",
     "Spans",
     "SparseRowGradient",
     "SparseRows",
     "TextRule",
+    "__version__",
     "hashed_uniform",
     "mix",
     "padded_width",

@@ -5,8 +5,10 @@ from ._classifier import EmbeddingBagClassifier
 from ._factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from ._hashing import FeatureHasher
 from ._regressor import EmbeddingBagRegressor
+from ._saving import load_model, save_model
 from ._svd import TruncatedSVD
 from ._vectorizer import HashingVectorizer
+from ._vectors import load_vectors
 from ._width import suggest_n_components
 
 __all__ = [
@@ -18,5 +20,8 @@ __all__ = [
     "FeatureHasher",
     "HashingVectorizer",
     "TruncatedSVD",
+    "load_model",
+    "load_vectors",
+    "save_model",
     "suggest_n_components",
 ]

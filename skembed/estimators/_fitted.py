@@ -10,12 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 from skembed.core import CSRBatch, ParamTable
 from skembed.kernels import get_backend
 
+from ._portable import Portable
+from ._stamp import Stamped
 from ._validation import CSR, check_csr, numeric_rows
 
 BLOCK_VALUES, BLOCK_ROWS = 1_000_000, 50_000  # stored values and rows predicted at a time
 
 
-class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FittedEmbedding(
+    Portable, Stamped, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Prediction and fitted attributes, read from the state of a fit.
 
     Attributes
@@ -40,7 +44,8 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 hi = max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1)
                 hi = min(hi, lo + BLOCK_ROWS, n)
                 batch = self._batch_of(X, lo, hi, backend)
-                results.append(operation(state.model, state.params, batch, backend).copy())
+                params, batch = state.to_read(batch)
+                results.append(operation(state.model, params, batch, backend).copy())
                 lo = hi
         return results
 

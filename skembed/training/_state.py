@@ -1,10 +1,11 @@
 """What a fit has reached: features, parameters, solver state, counters."""
 
-from copy import deepcopy
+from copy import copy, deepcopy
+from dataclasses import replace
 
 import numpy as np
 
-from skembed.core import ParamTable, RowArray
+from skembed.core import ParamTable, QuantizedTable, RowArray
 
 
 class FitState:
@@ -134,6 +135,29 @@ class FitState:
         """Take back the parameters, the solver's state and the counters of a copy."""
         for name in ("params", "solver_state", "n_updates", "step"):
             setattr(self, name, getattr(copy, name))
+
+    def to_read(self, batch):
+        """Return the parameters that a batch is to be predicted with, and the batch for them.
+
+        Of a quantized table the rows that the batch reads are made numbers again.
+        """
+        table = self.params["table"]
+        if not isinstance(table, QuantizedTable):
+            return self.params, batch
+        table, places, rows = table.part(batch.indices)
+        fields = None if batch.fields is None else batch.fields[rows]
+        return {**self.params, "table": table}, replace(batch, indices=places, fields=fields)
+
+    def quantized(self, bits):
+        """Return this state with a table in 8 or 16 bits, to predict with only."""
+        other = copy(self)
+        table = QuantizedTable.of(self.params["table"], bits)
+        other.params, other.solver_state = {**self.params, "table": table}, {}
+        return other
+
+    def __setstate__(self, state):
+        # what states of earlier versions lack
+        self.__dict__.update({"fields": None, "class_counts": 0.0, **state})
 
     def all_finite(self):
         """Tell whether every parameter is a finite number."""

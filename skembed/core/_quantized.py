@@ -1,0 +1,107 @@
+"""A table of embeddings in whole numbers of 8 or 16 bits, to predict with."""
+
+import numpy as np
+
+from ._table import ParamTable
+
+CODES = {8: np.dtype(np.int8), 16: np.dtype(np.int16)}  # by bits
+
+
+class QuantizedTable:
+    """The rows of a `ParamTable` as whole numbers, each part of a row times a factor of its own.
+
+    The largest component of a row in magnitude becomes 127 or 32767, and the others are rounded, so
+    that none is off by more than half a unit of its row. Embedding and direct weights have a factor
+    each. 16 bits in whole numbers are more accurate than in floats, and as small.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows, d), int8 or int16
+        The whole numbers.
+    factors : ndarray of shape (n_rows, 1) or (n_rows, 2), work dtype
+        Of the embedding, and of the direct weights behind it where there are any.
+    n_linear : int
+        Direct weights of a row.
+    n_trainable : int
+        Rows that were trained.
+    report : dict
+        What the loss of accuracy was measured to be.
+    """
+
+    def __init__(self, codes, factors, n_linear, n_trainable, report):
+        self.codes, self.factors, self.report = codes, factors, report
+        self.n_linear, self.n_trainable = n_linear, n_trainable
+
+    @classmethod
+    def of(cls, table, bits):
+        """Return the rows of a table in 8 or 16 bits."""
+        dtype, d, rows = CODES[bits], table.d_embedding, table.values[:, : table.d]
+        parts = [slice(0, d), slice(d, table.d)][: 1 + bool(table.n_linear)]
+        codes = np.empty((table.n_rows, table.d), dtype)
+        factors = np.empty((table.n_rows, len(parts)), table.dtype)
+        for i, part in enumerate(parts):
+            values = rows[:, part]
+            largest = np.maximum(values.max(axis=1), -values.min(axis=1))
+            factors[:, i] = largest / np.iinfo(dtype).max
+            unit = np.where(factors[:, i] > 0, factors[:, i], 1)[:, None]
+            codes[:, part] = np.rint(values / unit).clip(*limits(dtype))
+        return cls(codes, factors, table.n_linear, table.n_trainable, {})
+
+    n_rows = property(lambda self: len(self.codes), doc="Number of rows.")
+    d = property(lambda self: self.codes.shape[1], doc="Numbers of a row.")
+    d_embedding = property(lambda self: self.d - self.n_linear, doc="Components of an embedding.")
+    dtype = property(lambda self: self.factors.dtype, doc="Work dtype.")
+    nbytes = property(lambda self: self.codes.nbytes + self.factors.nbytes, doc="Bytes held.")
+
+    @property
+    def bits(self):
+        """Bits of a number."""
+        return 8 * self.codes.itemsize
+
+    def table(self, rows):
+        """Return some rows as a `ParamTable`, none of which trains."""
+        table = ParamTable(self.d_embedding, self.dtype, self.n_linear)
+        table.insert(0, len(rows))
+        codes, factors, d = self.codes[rows], self.factors[rows], self.d_embedding
+        np.multiply(codes[:, :d], factors[:, :1], out=table.values[:, :d])
+        if self.n_linear:
+            np.multiply(codes[:, d:], factors[:, 1:], out=table.values[:, d : self.d])
+        return table
+
+    @property
+    def values(self):
+        """All rows as numbers, padded as those of a `ParamTable`; made at every look."""
+        return self.table(np.arange(self.n_rows)).values
+
+    def part(self, indices):
+        """Return the rows that are read, as a `ParamTable`, and where.
+
+        Parameters
+        ----------
+        indices : ndarray of shape (nnz,), int32
+            Rows, with repeats.
+
+        Returns
+        -------
+        table : ParamTable
+            The different ones, ascending.
+        places : ndarray of shape (nnz,), int32
+            The row of `table` for each of `indices`.
+        rows : ndarray
+            The rows of this table that are in `table`.
+        """
+        if 8 * len(indices) < self.n_rows:
+            rows, places = np.unique(indices, return_inverse=True)
+            return self.table(rows), places.astype(np.int32), rows
+        is_read = np.zeros(self.n_rows, bool)
+        is_read[indices] = True
+        rows = np.flatnonzero(is_read)
+        place = np.zeros(self.n_rows, np.int32)
+        place[rows] = np.arange(len(rows))
+        return self.table(rows), place[indices], rows
+
+
+def limits(dtype):
+    """Return the least and the largest code."""
+    most = np.iinfo(dtype).max
+    return -most, most
