@@ -42,7 +42,7 @@ class QuantizedTable:
         for i, part in enumerate(parts):
             values = rows[:, part]
             largest = np.maximum(values.max(axis=1), -values.min(axis=1))
-            factors[:, i] = largest / np.iinfo(dtype).max
+            factors[:, i] = np.nextafter(largest / np.iinfo(dtype).max, 0)  # none may overflow
             unit = np.where(factors[:, i] > 0, factors[:, i], 1)[:, None]
             codes[:, part] = np.rint(values / unit).clip(*limits(dtype))
         return cls(codes, factors, table.n_linear, table.n_trainable, {})

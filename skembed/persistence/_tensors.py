@@ -199,7 +199,7 @@ class TensorFile:
             raise Malformed(f"its header has {length} bytes, more than {MOST_HEADER}")
         self.is_signed = start[LENGTH:-8] == MARK
         if self.is_signed:
-            self._check_bytes(start)
+            self._check_bytes(start, min(size, PIECE))
         file.seek(LENGTH)
         header = parse_json(file.read(length).decode("utf-8"))
         if not isinstance(header, dict):
@@ -218,12 +218,12 @@ class TensorFile:
         if at != size:
             raise Malformed("it is longer than its arrays")
 
-    def _check_bytes(self, start):
+    def _check_bytes(self, start, step):
         """Compare the checksum with that of the whole file."""
-        check, piece = zlib.crc32(start[:-8]), self.file.read(PIECE)
+        check, piece = zlib.crc32(start[:-8]), self.file.read(step)
         while piece:
             check = zlib.crc32(piece, check)
-            piece = self.file.read(PIECE)
+            piece = self.file.read(step)
         if start[-8:] != b"%08x" % check:
             raise Malformed("it is damaged: its checksum is that of other bytes")
 

@@ -200,5 +200,6 @@ class Decoder:
 
 
 KINDS = {
-    "float", "tuple", "dict", "dtype", "type", "builtin", "array", "integers", "objects", "strings", "object",
+    "float", "tuple", "dict", "dtype", "type", "builtin", "array", "integers", "objects",
+    "strings", "object",
 }  # fmt: skip

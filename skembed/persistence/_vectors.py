@@ -70,6 +70,8 @@ def write_vectors(path, names, columns, vectors, format=None):
                 f"The name {bad!r} cannot stand in a word2vec file, where a space ends a name. "
                 "Pass names without spaces, or write npz or safetensors."
             )
+    if format == "npz" and any("\0" in name for name in names):
+        raise ValueError("npz files cannot hold names with a character of code 0.")
     with atomic_write(path) as file:
         if format == "npz":
             np.savez(file, names=np.array(names, str), columns=columns, vectors=vectors)
@@ -150,7 +152,7 @@ def _read_npz(file, wanted):
     try:
         with np.load(file, allow_pickle=False) as arrays:
             names, vectors = arrays["names"], arrays["vectors"]
-    except zipfile.BadZipFile as error:
+    except (EOFError, zipfile.BadZipFile) as error:
         raise Malformed(str(error)) from None
     if names.ndim != 1 or names.dtype.kind != "U" or len(names) != len(vectors):
         raise Malformed("its names are not one text for each vector")
@@ -188,8 +190,8 @@ def _read_text(file, wanted):
     for i in range(n):
         line = file.readline(MOST_WORD + d * MOST_NUMBER)
         name, _, numbers = line.rstrip().partition(b" ")
-        if not line.endswith(b"\n") and i < n - 1:
-            raise Malformed(f"it ends in line {i + 2}, after {i} of {n} vectors")
+        if not line.endswith(b"\n"):  # the last number may be cut off
+            raise Malformed(f"it ends within line {i + 2}, after {i} of {n} vectors")
         name = name.decode()
         if name not in wanted or name in found:
             continue
