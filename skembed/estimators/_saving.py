@@ -183,16 +183,16 @@ def load_model(path):
 
     Examples
     --------
-    >>> from skembed import load_model
-    >>> load_model("pyproject.toml")
+    >>> import skembed
+    >>> skembed.load_model(skembed.__file__)
     Traceback (most recent call last):
         ...
-    ValueError: 'pyproject.toml' is not a valid skembed file: it ends before its header does
+    ValueError: '...__init__.py' is not a valid skembed file: it ends before its header does
     """
     with open(path, "rb") as file, reading(path, "skembed file"):
-        tensors = TensorFile(file)
+        tensors = TensorFile(file, signed=True)
         texts, unread = tensors.texts, set(tensors.places)
-        expect(tensors.is_signed and texts.get("format") == FORMAT, "it was not written by it")
+        expect(texts.get("format") == FORMAT, "it was not written by save_model")
         _check_version(texts)
 
         def array(name):

@@ -173,6 +173,8 @@ class TensorFile:
     ----------
     file : binary file
         Open for reading.
+    signed : bool
+        Whether a file without a checksum is refused.
 
     Attributes
     ----------
@@ -180,16 +182,13 @@ class TensorFile:
         What was written beside the arrays.
     places : dict of str to Place
         The arrays.
-    is_signed : bool
-        Whether the file has a checksum, which is then right.
-
     Raises
     ------
     Malformed
         If it is not a file of the format, or damaged.
     """
 
-    def __init__(self, file):
+    def __init__(self, file, signed=False):
         self.file, size = file, os.fstat(file.fileno()).st_size
         start = file.read(BODY)
         length = int.from_bytes(start[:LENGTH], "little")
@@ -197,9 +196,10 @@ class TensorFile:
             raise Malformed("it ends before its header does")
         if length > MOST_HEADER:
             raise Malformed(f"its header has {length} bytes, more than {MOST_HEADER}")
-        self.is_signed = start[LENGTH:-8] == MARK
-        if self.is_signed:
+        if start[LENGTH:-8] == MARK:
             self._check_bytes(start, min(size, PIECE))
+        elif signed:
+            raise Malformed("it begins in another way")
         file.seek(LENGTH)
         header = parse_json(file.read(length).decode("utf-8"))
         if not isinstance(header, dict):
