@@ -3,8 +3,6 @@
 Kernels check no bounds: whatever they read through an index is checked here.
 """
 
-import copy
-
 import numpy as np
 
 from skembed.core import (
@@ -306,10 +304,3 @@ KINDS = {  # class: (what a file holds of it, what makes it from that)
     Triplets: (_named("vectors", "values", "n_iter"), _make_triplets),
     Ledger: (_ledger_fields, _make_ledger),
 }  # fmt: skip
-
-
-def without_solver_state(state):
-    """Return a state that predicts, and has nothing of what only training needs."""
-    state = copy.copy(state)
-    state.solver_state = {}
-    return state

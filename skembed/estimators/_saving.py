@@ -32,7 +32,7 @@ from ._factorization import (
 )
 from ._hashing import FeatureHasher
 from ._regressor import BaseRegressor, EmbeddingBagRegressor
-from ._saved_state import FLOATS, KINDS, check_array, check_count, expect, without_solver_state
+from ._saved_state import FLOATS, KINDS, check_array, check_count, expect
 from ._svd import TruncatedSVD
 from ._targets import ClassTarget, LabelTarget, NumberTarget
 from ._vectorizer import HashingVectorizer
@@ -121,7 +121,7 @@ def fields_of(obj, include_state):
     cls = type(obj)
     if cls in KINDS:
         if cls is FitState and not include_state:
-            obj = without_solver_state(obj)
+            obj = obj.without_solver_state()
         return cls.__name__, KINDS[cls][0](obj)
     for kind, registry in ((Loss, LOSSES), (Solver, SOLVERS)):
         if isinstance(obj, kind):

@@ -12,6 +12,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from ._tensors import NAMES, Malformed, parse_json
+from ._texts import pack, unpack
 
 BUILTIN = {"bool": bool, "int": int, "float": float}  # taken for dtypes
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -90,10 +91,9 @@ class Encoder:
     def _array(self, array, where):
         kind = array.dtype.kind
         if kind == "U" or (kind == "O" and all(type(v) is str for v in array.flat)):
-            texts = [text.encode("utf-8", "surrogatepass") for text in array.ravel().tolist()]
-            ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
-            self.arrays[f"{where}.text"] = np.frombuffer(b"".join(texts), np.uint8)
-            self.arrays[f"{where}.ends"] = ends
+            raw, ends = pack(array.ravel().tolist(), "surrogatepass")
+            self.arrays[f"{where}.text"], self.arrays[f"{where}.ends"] = raw, ends
+            kind = kind if kind == "O" else array.dtype.str[1:]
             return {"strings": [where, list(array.shape), kind]}
         if kind == "O":
             return {"objects": [self.tree(array.ravel().tolist(), where), list(array.shape)]}
@@ -179,20 +179,12 @@ class Decoder:
     def _strings(self, content):
         name, shape, kind = content
         raw, ends = self.array(f"{name}.text"), self.array(f"{name}.ends")
-        if raw.dtype != np.uint8 or ends.dtype != np.int64 or raw.ndim != 1 or ends.ndim != 1:
-            raise Malformed(f"the texts of {name} have unknown dtypes")
-        steps = np.diff(ends, prepend=0)
-        if (steps < 0).any() or (ends[-1] if len(ends) else 0) != len(raw) or kind not in "UO":
-            raise Malformed(f"the texts of {name} do not fit their ends")
-        if kind == "U" and len(ends) * int(steps.max(initial=0)) > 64 * (len(raw) + 1024):
+        width = 0 if kind == "O" else int(kind.removeprefix("U"))
+        if not 0 <= width * len(ends) <= 64 * (len(raw) + 1024):
             raise Malformed(f"the texts of {name} would take much more memory than the file")
-        raw, starts = raw.tobytes(), ends - steps
-        texts = [
-            raw[lo:hi].decode("utf-8", "surrogatepass")
-            for lo, hi in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-        out = np.array(texts, dtype=object if kind == "O" else str) if texts else None
-        return (np.empty(0, object if kind == "O" else "U1") if out is None else out).reshape(shape)
+        out = np.empty(len(ends), kind)
+        out[:] = unpack(raw, ends, "surrogatepass")
+        return out.reshape(shape)
 
     def _object(self, content):
         name, fields = content

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._atomic import atomic_write
 from ._tensors import Malformed, TensorFile, reading, write_tensors
+from ._texts import pack, unpack
 
 FORMATS = {
     ".txt": "word2vec",
@@ -76,13 +77,9 @@ def write_vectors(path, names, columns, vectors, format=None):
         if format == "npz":
             np.savez(file, names=np.array(names, str), columns=columns, vectors=vectors)
         elif format == "safetensors":
-            texts = [name.encode() for name in names]
-            arrays = {
-                "vectors": vectors,
-                "columns": columns,
-                "names.text": np.frombuffer(b"".join(texts), np.uint8),
-                "names.ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
-            }
+            raw, ends = pack(names)
+            arrays = {"vectors": vectors, "columns": columns}
+            arrays |= {"names.text": raw, "names.ends": ends}
             write_tensors(file, arrays, {"format": "skembed-vectors"})
         else:
             file.write(b"%d %d\n" % vectors.shape)
@@ -161,13 +158,10 @@ def _read_npz(file, wanted):
 
 def _read_safetensors(file, wanted):
     tensors = TensorFile(file)
-    raw, ends = tensors.array("names.text"), tensors.array("names.ends")
-    vectors, raw = tensors.array("vectors"), raw.tobytes()
-    steps = np.diff(ends, prepend=0)
-    if len(ends) != len(vectors) or (steps < 0).any() or (len(ends) and ends[-1] != len(raw)):
+    raw, ends, vectors = map(tensors.array, ("names.text", "names.ends", "vectors"))
+    if ends.shape != vectors.shape[:1]:
         raise Malformed("its names are not one for each vector")
-    pairs = zip((ends - steps).tolist(), ends.tolist(), strict=True)
-    return _line_of((raw[lo:hi].decode() for lo, hi in pairs), wanted), vectors
+    return _line_of(unpack(raw, ends), wanted), vectors
 
 
 def _read_sizes(file, least):

@@ -148,11 +148,16 @@ class FitState:
         fields = None if batch.fields is None else batch.fields[rows]
         return {**self.params, "table": table}, replace(batch, indices=places, fields=fields)
 
+    def without_solver_state(self):
+        """Return a state on the same arrays that predicts, without what only training needs."""
+        other = copy(self)
+        other.solver_state = {}
+        return other
+
     def quantized(self, bits):
         """Return this state with a table in 8 or 16 bits, to predict with only."""
-        other = copy(self)
-        table = QuantizedTable.of(self.params["table"], bits)
-        other.params, other.solver_state = {**self.params, "table": table}, {}
+        other = self.without_solver_state()
+        other.params = {**self.params, "table": QuantizedTable.of(self.params["table"], bits)}
         return other
 
     def __setstate__(self, state):
