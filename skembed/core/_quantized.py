@@ -4,6 +4,8 @@ import numpy as np
 
 from ._table import ParamTable
 
+BLOCK = 1 << 12  # rows that are rounded at a time
+MANY = 8  # times as many rows as are read
 CODES = {8: np.dtype(np.int8), 16: np.dtype(np.int16)}  # by bits
 
 
@@ -35,16 +37,18 @@ class QuantizedTable:
     @classmethod
     def of(cls, table, bits):
         """Return the rows of a table in 8 or 16 bits."""
-        dtype, d, rows = CODES[bits], table.d_embedding, table.values[:, : table.d]
+        dtype, d = CODES[bits], table.d_embedding
         parts = [slice(0, d), slice(d, table.d)][: 1 + bool(table.n_linear)]
         codes = np.empty((table.n_rows, table.d), dtype)
         factors = np.empty((table.n_rows, len(parts)), table.dtype)
-        for i, part in enumerate(parts):
-            values = rows[:, part]
-            largest = np.maximum(values.max(axis=1), -values.min(axis=1))
-            factors[:, i] = np.nextafter(largest / np.iinfo(dtype).max, 0)  # none may overflow
-            unit = np.where(factors[:, i] > 0, factors[:, i], 1)[:, None]
-            codes[:, part] = np.rint(values / unit).clip(*limits(dtype))
+        most = np.iinfo(dtype).max
+        for lo in range(0, table.n_rows, BLOCK):
+            at = slice(lo, lo + BLOCK)
+            for i, part in enumerate(parts):
+                values = table.values[at, part]
+                factor = np.nextafter(np.abs(values).max(axis=1) / most, 0)  # none may overflow
+                whole = np.rint(values / np.where(factor > 0, factor, 1)[:, None])
+                codes[at, part], factors[at, i] = whole.clip(-most, most), factor
         return cls(codes, factors, table.n_linear, table.n_trainable, {})
 
     n_rows = property(lambda self: len(self.codes), doc="Number of rows.")
@@ -62,7 +66,8 @@ class QuantizedTable:
         """Return some rows as a `ParamTable`, none of which trains."""
         table = ParamTable(self.d_embedding, self.dtype, self.n_linear)
         table.insert(0, len(rows))
-        codes, factors, d = self.codes[rows], self.factors[rows], self.d_embedding
+        codes, factors = self.codes.take(rows, axis=0), self.factors.take(rows, axis=0)
+        d = self.d_embedding
         np.multiply(codes[:, :d], factors[:, :1], out=table.values[:, :d])
         if self.n_linear:
             np.multiply(codes[:, d:], factors[:, 1:], out=table.values[:, d : self.d])
@@ -84,24 +89,17 @@ class QuantizedTable:
         Returns
         -------
         table : ParamTable
-            The different ones, ascending.
+            The rows; each of them once, unless few are read of very many.
         places : ndarray of shape (nnz,), int32
             The row of `table` for each of `indices`.
         rows : ndarray
             The rows of this table that are in `table`.
         """
-        if 8 * len(indices) < self.n_rows:
-            rows, places = np.unique(indices, return_inverse=True)
-            return self.table(rows), places.astype(np.int32), rows
+        if MANY * len(indices) < self.n_rows:  # to find repeats would take longer
+            return self.table(indices), np.arange(len(indices), dtype=np.int32), indices
         is_read = np.zeros(self.n_rows, bool)
         is_read[indices] = True
         rows = np.flatnonzero(is_read)
         place = np.zeros(self.n_rows, np.int32)
         place[rows] = np.arange(len(rows))
         return self.table(rows), place[indices], rows
-
-
-def limits(dtype):
-    """Return the least and the largest code."""
-    most = np.iinfo(dtype).max
-    return -most, most

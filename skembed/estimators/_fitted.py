@@ -40,7 +40,7 @@ class FittedEmbedding(
         backend = get_backend(jobs, work=len(X.indices))
         with backend, np.errstate(all="ignore"):
             while lo < n:
-                goal = X.indptr[lo] + BLOCK_VALUES
+                goal = X.indptr[lo] + state.read_at_a_time(BLOCK_VALUES)
                 hi = max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1)
                 hi = min(hi, lo + BLOCK_ROWS, n)
                 batch = self._batch_of(X, lo, hi, backend)

@@ -7,6 +7,8 @@ import numpy as np
 
 from skembed.core import ParamTable, QuantizedTable, RowArray
 
+QUANTIZED_VALUES = 1 << 17  # stored values whose rows are numbers again at a time
+
 
 class FitState:
     """Everything that training changes, and nothing else; it pickles, and goes on after that.
@@ -135,6 +137,11 @@ class FitState:
         """Take back the parameters, the solver's state and the counters of a copy."""
         for name in ("params", "solver_state", "n_updates", "step"):
             setattr(self, name, getattr(copy, name))
+
+    def read_at_a_time(self, most):
+        """Return how many stored values, at most `most`, a batch of `to_read` should have."""
+        is_quantized = isinstance(self.params["table"], QuantizedTable)
+        return min(most, QUANTIZED_VALUES) if is_quantized else most
 
     def to_read(self, batch):
         """Return the parameters that a batch is to be predicted with, and the batch for them.

@@ -57,7 +57,7 @@ def test_part(n):
     rounded = QuantizedTable.of(some_table(), 8)
     indices = np.random.default_rng(1).integers(0, 40, n).astype(np.int32)
     table, places, rows = rounded.part(indices)
-    assert np.array_equal(rows, np.unique(indices)) and places.dtype == np.int32
+    assert places.dtype == np.int32 and set(rows) == set(indices)
     assert np.array_equal(rows[places], indices)
     assert np.array_equal(table.values, rounded.values[rows])
     table, places, rows = rounded.part(indices[:0])
