@@ -4,6 +4,7 @@ CSR goes in and is never densified. See the README for a first example.
 """
 
 from . import compress, inspection, losses, metrics, partition, solvers
+from .core import __version__
 from .estimators import (
     EmbeddingBag,
     EmbeddingBagClassifier,
@@ -14,11 +15,12 @@ from .estimators import (
     HashingVectorizer,
     PartitionedFit,
     TruncatedSVD,
+    load_model,
+    load_vectors,
     plan_compression,
+    save_model,
     suggest_n_components,
 )
-
-__version__ = "0.1.0.dev0"
 
 __all__ = [
     "EmbeddingBag",
@@ -33,10 +35,13 @@ __all__ = [
     "__version__",
     "compress",
     "inspection",
+    "load_model",
+    "load_vectors",
     "losses",
     "metrics",
     "partition",
     "plan_compression",
+    "save_model",
     "solvers",
     "suggest_n_components",
 ]

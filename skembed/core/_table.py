@@ -103,6 +103,10 @@ class ParamTable(RowArray):
         super().__init__(0, d + n_linear, dtype)
         self.n_trainable, self.n_linear = 0, n_linear
 
+    def take(self, rows):
+        """Return copies of some rows, padded."""
+        return self.values[rows]
+
     @property
     def d_embedding(self):
         """Components of an embedding."""

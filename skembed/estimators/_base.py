@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,6 +77,10 @@ class Scored:
         model = copy.copy(self.estimator)
         vars(model).update(self.fitted(state))
         return float(self.scorer(model, self.X, self.y, **self.weights))
+
+
+class NothingToLearn(Exception):
+    """All rows of a `partial_fit` have weight zero: it changes nothing."""
 
 
 @contextmanager
@@ -274,7 +278,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
     def _partial_fit(self, X, y, classes, sample_weight, first_target, grow):
         """One pass over the rows in the given order; `first_target` serves the first call."""
         old = getattr(self, "_state", None)
-        with unchanged_on(BaseException, self) as keep:
+        with suppress(NothingToLearn), unchanged_on(BaseException, self) as keep:
             if grow and old is not None:
                 widen(self, X)
             target = None if old is None else self._target
@@ -289,7 +293,7 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
                 X, y, sample_weight, state=old, target=target, first_target=first_target
             )
             if len(sample.rows) == 0:
-                return self  # nothing to learn from: no step, no counter
+                raise NothingToLearn
             step = 0 if old is None else old.step
             problem = self._resolve_problem(target, None, step)
             with get_backend(effective_n_jobs(self.n_jobs)) as backend:

@@ -245,6 +245,9 @@ validation_scores_ : list of float
 best_validation_score_ : float
     The best of them; only with early stopping.
 
+quantization_ : :class:`~sklearn.utils.Bunch`
+    What `quantize` has measured; only of what it returns.
+
 feature_counts_ : ndarray of shape (n_features,)
     Training rows in which each feature was seen; rows held out do not count.
 

@@ -10,13 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 from skembed.core import CSRBatch, ParamTable
 from skembed.kernels import get_backend
 
+from ._portable import Portable
+from ._stamp import Stamped
 from ._unseen import RareMean
 from ._validation import CSR, check_csr
 
 BLOCK_VALUES, BLOCK_ROWS = 1_000_000, 50_000  # stored values and rows predicted at a time
 
 
-class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FittedEmbedding(
+    Portable, Stamped, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Prediction and fitted attributes, read from the state of a fit.
 
     Attributes
@@ -41,13 +45,13 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         backend = get_backend(jobs, work=len(X.indices))
         with backend, np.errstate(all="ignore"):
             while lo < n:
-                goal = X.indptr[lo] + BLOCK_VALUES
+                goal = X.indptr[lo] + state.read_at_a_time(BLOCK_VALUES)
                 hi = max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1)
                 hi = min(hi, lo + BLOCK_ROWS, n)
                 part = self._part(X, lo, hi)
-                params, batch = state.params, self._batch_of(part, backend)
+                params, batch = state.to_read(self._batch_of(part, backend))
                 if unseen is not None:
-                    params, batch = unseen.fold(part, batch, backend)
+                    params, batch = unseen.fold(part, params, batch, backend)
                 results.append(operation(state.model, params, batch, backend).copy())
                 lo = hi
         return results
@@ -78,11 +82,13 @@ class FittedEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = check_csr(self, x, reset=False, dtype=self._state.params["table"].dtype)
         if X.shape[0] != 1:
             raise ValueError(f"Expected one row, got {X.shape[0]}. Take it as X[[i]].")
-        backend, params = get_backend(), self._state.params
-        batch, unseen = self._batch_of(X, backend), self._unseen_features(X.shape[1])
+        backend, unseen = get_backend(), self._unseen_features(X.shape[1])
+        batch = self._batch_of(X, backend)
+        columns = self._state.index.row_columns()[batch.indices]
+        params, batch = self._state.to_read(batch)
         if unseen is None:
-            return params, batch, self._state.index.row_columns()[batch.indices]
-        return *unseen.fold(X, batch, backend), unseen.columns_of(X)
+            return params, batch, columns
+        return *unseen.fold(X, params, batch, backend), unseen.columns_of(X)
 
     def _raw(self, X):
         """Return raw predictions, shape (n_samples, n_outputs)."""

@@ -16,6 +16,7 @@ from skembed.hashing import Assembly, Ledger, LookBack, count_names, hash_rows
 from skembed.kernels import get_backend
 
 from ._hashing_input import HasherInput
+from ._stamp import Stamped
 
 
 def _stores_names(hasher):
@@ -24,7 +25,9 @@ def _stores_names(hasher):
     raise AttributeError("Names are kept only with store_names=True.")
 
 
-class FeatureHasher(HasherInput, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class FeatureHasher(
+    Stamped, HasherInput, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
     """Hash categories, tokens, tables or sparse columns into a fixed number of columns.
 
     A drop-in for :class:`sklearn.feature_extraction.FeatureHasher`, with the same matrix for the

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skembed.core import QuantizedTable
 from skembed.models import (
     ArrayStart,
     BagModel,
@@ -255,10 +256,15 @@ class Settings(FittedEmbedding):
 
     def _check_continuation(self, state, problem):
         """Refuse to go on with settings that do not fit the state of an earlier fit."""
+        if isinstance(state.params["table"], QuantizedTable):
+            raise ValueError(
+                "The vectors were rounded by quantize() and cannot be trained further. Go on with "
+                "the estimator that was quantized, or fit anew with warm_start=False."
+            )
         if not state.solver_state:
             raise ValueError(
-                "The solver's state was dropped by drop_solver_state(). Fit anew with "
-                "warm_start=False."
+                "The solver's state was dropped by drop_solver_state(), or by save_model without "
+                "include_state=True. Fit anew with warm_start=False."
             )
         if state.slots != problem.solver.table_slots:
             raise ValueError(

@@ -30,13 +30,14 @@ from skembed.models import (
 )
 
 from ._base import unchanged_on
+from ._stamp import Stamped
 from ._validation import WORK_DTYPES, check_csr, without_zeros
 
 AUTO_TOL = 1e-3  # share of the captured energy that an iteration must gain with tol="auto"
 MOST_FEATURES = np.iinfo(np.int32).max  # beyond, every vector takes gigabytes
 
 
-class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TruncatedSVD(Stamped, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Project rows onto the leading right singular vectors of X, which is not centred.
 
     A faster and more accurate stand-in for :class:`sklearn.decomposition.TruncatedSVD`, with the

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skembed.core import ParamTable
+from skembed.core import ParamTable, padded_width
 
 RARE = 2  # times as often as the rarest feature
 BLOCK = 65_536  # vectors averaged at a time
@@ -38,12 +38,12 @@ class RareMean:
         rows, counts = rows[rare], counts[rare].astype(np.float64)
         n_fields = getattr(state.model, "n_fields", 1)
         fields = np.zeros(len(rows), int) if state.fields is None else state.fields[rows]
-        sums, total = np.zeros((n_fields, table.width)), np.zeros(n_fields)
+        sums, total = np.zeros((n_fields, padded_width(table.d, table.dtype))), np.zeros(n_fields)
         for s in range(0, len(rows), BLOCK):
             at = slice(s, s + BLOCK)
             weights = np.zeros((n_fields, len(rows[at])))
             weights[fields[at], np.arange(len(rows[at]))] = counts[at]
-            sums += weights @ table.values[rows[at]]
+            sums += weights @ table.take(rows[at])
             total += weights.sum(axis=1)
         np.divide(sums, total[:, None], out=sums, where=total[:, None] > 0)
         return sums.astype(table.dtype), total > 0
@@ -65,7 +65,7 @@ class RareMean:
         _, columns, _, _, known, unseen = self._kinds(part)
         return columns[known | unseen]
 
-    def fold(self, part, batch, backend):
+    def fold(self, part, params, batch, backend):
         """Return the parameters and the batch of some rows with their unseen features.
 
         The table holds the rows of the batch, and those that stand for unseen features.
@@ -74,8 +74,10 @@ class RareMean:
         ----------
         part : CSR
             The rows, in columns.
+        params : dict
+            Parameters for the batch.
         batch : CSRBatch
-            The same rows, in rows of the table of the fit.
+            The same rows, in rows of the table among these.
         backend : Backend
             Finds pooling factors.
 
@@ -89,14 +91,14 @@ class RareMean:
         rows, _, data, fields, known, unseen = self._kinds(part)
         state = self.state
         if not unseen.any():
-            return state.params, batch
+            return params, batch
         means, _ = self.means
         used, place = np.unique(rows[known], return_inverse=True)
         rows[known], rows[unseen] = place, len(used) + fields[unseen]
         table = state.params["table"]
         own = ParamTable(table.d_embedding, table.dtype, table.n_linear)
         own.insert(0, len(used) + len(means))
-        own.values[: len(used)], own.values[len(used) :] = table.values[used], means
+        own.values[: len(used)], own.values[len(used) :] = table.take(used), means
         keep = known | unseen
         indptr = np.append(0, np.cumsum(keep))[part.indptr]
         if state.fields is not None:
@@ -104,4 +106,4 @@ class RareMean:
             batch = replace(batch, fields=kinds.astype(np.int32))
         scale = backend.scale(indptr, data[keep], state.model.pooling)
         batch = replace(batch, indptr=indptr, indices=rows[keep], data=data[keep], scale=scale)
-        return {**state.params, "table": own}, batch
+        return {**params, "table": own}, batch

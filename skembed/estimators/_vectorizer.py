@@ -22,6 +22,7 @@ from skembed.hashing import (
 from skembed.kernels import get_backend
 
 from ._hashing_input import check_dtype
+from ._stamp import Stamped
 
 CHUNK = 1 << 18  # characters of text and of its n-grams that are worked on at a time
 ANALYSIS = {  # a subclass that changes one of these is analysed by its own methods
@@ -39,7 +40,7 @@ ANALYSIS = {  # a subclass that changes one of these is analysed by its own meth
 }
 
 
-class HashingVectorizer(SklearnHashingVectorizer, auto_wrap_output_keys=None):
+class HashingVectorizer(Stamped, SklearnHashingVectorizer, auto_wrap_output_keys=None):
     r"""Turn texts into a CSR matrix of hashed words, or of hashed runs of characters.
 
     A drop-in for :class:`sklearn.feature_extraction.text.HashingVectorizer`: the same parameters

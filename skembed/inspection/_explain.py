@@ -181,11 +181,12 @@ def _machine(state, params, batch, columns):
     """Return columns, direct parts, pairs, their parts and intercepts of a machine."""
     table, pairs = params["table"], state.model.shape_of(params)
     rows, values = batch.indices, batch.data.astype(np.float64) * batch.scale[0]
-    vectors = pairs.blocks(table.values[rows]).astype(np.float64)
+    read = table.take(rows)
+    vectors = pairs.blocks(read).astype(np.float64)
     fields = np.zeros(len(rows), np.int64) if batch.fields is None else batch.fields[rows]
     linear = np.zeros((len(rows), pairs.n_outputs))
     if table.n_linear:
-        linear = values[:, None] * table.values[rows, table.d_embedding : table.d]
+        linear = values[:, None] * read[:, table.d_embedding : table.d]
     first, second = np.triu_indices(len(rows), 1)
     meet = vectors[first, fields[second]] * vectors[second, fields[first]]
     interactions = (values[first] * values[second])[:, None] * meet.sum(axis=2)
@@ -197,14 +198,15 @@ def _bag(estimator, state, params, batch, columns):
     """Return columns, parts, shape (m, n_outputs), and intercepts of a bag, in float64."""
     table, rows = params["table"], batch.indices
     each = batch.data.astype(np.float64) * batch.scale[0]
-    shares = each[:, None] * table.values[rows, : table.d_embedding]
+    vectors = table.take(rows)
+    shares = each[:, None] * vectors[:, : table.d_embedding]
     if state.model.pooling == "max" and len(rows):
         wins = np.zeros(shares.shape, bool)
         wins[shares.argmax(axis=0), np.arange(shares.shape[1])] = True
         shares = np.where(wins, shares, 0.0)
     direct = np.zeros((len(rows), 1))
     if table.n_linear:
-        direct = each[:, None] * table.values[rows, table.d_embedding : table.d]
+        direct = each[:, None] * vectors[:, table.d_embedding : table.d]
     numeric = np.empty(0) if batch.numeric is None else batch.numeric[0].astype(np.float64)
     coef, intercept = _slopes(estimator, np.concatenate([shares.sum(axis=0), numeric]))
     d = table.d_embedding

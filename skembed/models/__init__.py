@@ -6,7 +6,7 @@ from ._factorization import FactorizationModel
 from ._power import MOST_ITERATIONS, PowerSettings, columns
 from ._sampled import SampledBagModel
 from ._start import ArrayStart, ComponentsStart, KnownStart, NormalStart, UniformStart
-from ._svd import Moments, arpack, decompose, merge, project
+from ._svd import Moments, Triplets, arpack, decompose, merge, project
 
 __all__ = [
     "MOST_ITERATIONS",
@@ -20,6 +20,7 @@ __all__ = [
     "NormalStart",
     "PowerSettings",
     "SampledBagModel",
+    "Triplets",
     "UniformStart",
     "arpack",
     "columns",

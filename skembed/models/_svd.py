@@ -32,7 +32,7 @@ MERGING = 3  # iterations of a merge
 PROJECTED = 1 << 22  # numbers of a product that are made at a time
 
 
-@dataclass(slots=True)
+@dataclass
 class Moments:
     """Sums over the rows seen, in float64.
 
@@ -84,7 +84,7 @@ class Moments:
         return np.maximum(values**2 / n - along**2, 0), total
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Triplets:
     """Leading singular values and right singular vectors of the rows seen.
 

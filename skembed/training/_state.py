@@ -1,11 +1,13 @@
 """What a fit has reached: features, parameters, solver state, counters."""
 
-from copy import deepcopy
-from dataclasses import dataclass
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skembed.core import FeatureIndex, ParamTable, RowArray
+from skembed.core import FeatureIndex, ParamTable, QuantizedTable, RowArray
+
+QUANTIZED_VALUES = 1 << 17  # stored values whose rows are numbers again at a time
 
 
 class FitState:
@@ -158,6 +160,41 @@ class FitState:
         """Take back the parameters, the solver's state and the counters of a copy."""
         for name in ("params", "solver_state", "n_updates", "step"):
             setattr(self, name, getattr(copy, name))
+
+    def read_at_a_time(self, most):
+        """Return how many stored values, at most `most`, a batch of `to_read` should have."""
+        is_quantized = isinstance(self.params["table"], QuantizedTable)
+        return min(most, QUANTIZED_VALUES) if is_quantized else most
+
+    def to_read(self, batch):
+        """Return the parameters that a batch is to be predicted with, and the batch for them.
+
+        Of a quantized table the rows that the batch reads are made numbers again.
+        """
+        table = self.params["table"]
+        if not isinstance(table, QuantizedTable):
+            return self.params, batch
+        table, places, rows = table.part(batch.indices)
+        fields = None if batch.fields is None else batch.fields[rows]
+        return {**self.params, "table": table}, replace(batch, indices=places, fields=fields)
+
+    def without_solver_state(self):
+        """Return a state on the same arrays that predicts, without what only training needs."""
+        other = copy(self)
+        other.solver_state = {}
+        return other
+
+    def quantized(self, bits):
+        """Return this state with a table in 8 or 16 bits, to predict with only."""
+        other = self.without_solver_state()
+        other.params = {**self.params, "table": QuantizedTable.of(self.params["table"], bits)}
+        return other
+
+    def __setstate__(self, state):
+        # what states of earlier versions lack
+        none = RowArray(0, 1, np.float64, padded=False)
+        later = dict(fields=None, class_counts=0.0, partition=0, weight_seen=0.0, row_counts=none)
+        self.__dict__.update({**later, **state})
 
     def all_finite(self):
         """Tell whether every parameter is a finite number."""

@@ -290,3 +290,15 @@ def test_start_from_an_array_grows_with_it():
     fit.set_params(init=rows).partial_fit(WIDE, Y, grow=True)
     assert np.array_equal(fit.embedding_, rows)
     assert clone(fit).init.shape == (20, 3)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_wider_rows_of_weight_zero_change_nothing(cls):
+    X, y = small_data()
+    fit = cls(n_components=3, max_iter=2, random_state=0).fit(X, y)
+    before = learned(fit)
+    wide = sp.csr_array((X.data, X.indices + 5, X.indptr), (60, 20))
+    assert fit.partial_fit(wide, y, sample_weight=np.zeros(60), grow=True) is fit
+    assert learned(fit) == before and fit.n_features_in_ == 12
+    with pytest.raises(ValueError, match="X has 20 features"):
+        fit.transform(wide)
