@@ -562,3 +562,30 @@ def test_all_losses_can_be_named():
         kind, fields = fields_of(cls(), False)
         assert kind == "loss" and LOSSES[fields["name"]] is cls, name
     assert {cls.__name__ for cls in [*BAGS, *FACTORIZATIONS]} <= set(skembed.__all__)
+
+
+@pytest.mark.parametrize("model", [
+    EmbeddingBag(loss="cooccurrence", **QUICK),
+    EmbeddingBag(loss="cooccurrence", **{**QUICK, "random_state": 1}, solver="adamw"),
+    EmbeddingBagRegressor(
+        solver=SGD(decay_toward="start", decay_scope="all"), weight_decay=0.1, **QUICK
+    ),
+], ids=["features", "features-adamw", "start"])  # fmt: skip
+def test_what_more_a_fit_keeps_comes_back(tmp_path, model):
+    X, y = small_data()
+    model.fit(X[:40], y[:40])
+    other = reloaded(model, tmp_path / "model", include_state=True)
+    assert_same(model, other, X)
+    assert learned(other.partial_fit(X, y)) == learned(model.partial_fit(X, y))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("cls", [EmbeddingBagRegressor, FactorizationMachineRegressor])
+def test_unseen_features_meet_rounded_vectors(tmp_path, cls, bits):
+    X, y = small_data()
+    known = X.toarray()
+    known[:, 8:] = 0
+    fit = cls(unseen="rare_mean", **QUICK).fit(sp.csr_array(known), y).quantize(bits)
+    np.testing.assert_allclose(fit.predict(X), fit.predict(X.toarray()[::-1])[::-1], rtol=1e-12)
+    plain = reloaded(fit, tmp_path / "model").set_params(unseen="zero")
+    assert not np.allclose(fit.predict(X), plain.predict(X))
