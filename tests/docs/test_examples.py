@@ -61,5 +61,6 @@ def test_saves_its_picture_under_its_name(path):
 
 
 def test_the_list_has_every_example():
-    listed = re.findall(r"\]\((plot_\w+\.py)\)", (FOLDER / "README.md").read_text(encoding="utf-8"))
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- `(plot_\w+\.py)`: ", text, re.MULTILINE)
     assert sorted(listed) == [path.name for path in EXAMPLES]
