@@ -118,8 +118,8 @@ print(f"The picture is in {picture}")
 # - SGD: the rate times the gradient. A rate that frequent features can bear is small for the rest.
 # - LazyAdam: about the rate, whatever the gradient, and at every row again. So the frequent
 #   features ask for a small rate.
-# - Adagrad: about the rate at the first row, and less at each further one. The rate can be twenty
-#   times as large. FTRL shrinks its steps in the same way.
+# - Adagrad: about the rate at the first row, and less at each further one, so that the rate can be
+#   several times as large. FTRL shrinks its steps in the same way.
 # - AdamW: its momentum goes on after the row, for thirty times the rate in all with its usual
 #   settings; LazyAdam lets the feature rest instead.
 #

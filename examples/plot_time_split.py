@@ -1,7 +1,7 @@
 """
-===================================
+====================================
 Rows in time: hold out the last days
-===================================
+====================================
 
 A fit holds out a tenth of its rows, drawn at random, to stop early by. Rows in time need another
 judge: a row drawn at random has neighbours of its own day in training, and the rows to come have
