@@ -116,7 +116,7 @@ class MessageLaw:
         return np.interp(bits, self.bits(known), known)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Costs:
     """What a fit to the target is predicted to take.
 
