@@ -252,8 +252,8 @@ def plan_compression(
     local_steps : int, "epoch" or list of these, default="epoch"
         Steps in a round; of several, each gets its two fits, and the best is chosen.
     target : float, default=None
-        Score on held-out rows that predictions are for. None takes one that a fit which sends much
-        reaches in a few rounds.
+        Score on held-out rows that predictions are for. None makes one more short fit, and takes
+        a score that sending much reaches in a few rounds.
     scoring : str or callable, default=None
         What scores are, as in scikit-learn; None means the `score` of the estimator.
     max_rounds : int, default=60
@@ -284,6 +284,9 @@ def plan_compression(
     True
     >>> model = model.set_params(**plan.params)
     """
+    tried = local_steps if isinstance(local_steps, list) else [local_steps]
+    if not tried:
+        raise ValueError("local_steps must hold at least one number of steps, got [].")
     if minimize == "joules" and not (np.any(joules_per_step) or np.any(watts)):
         raise ValueError("To minimize joules, give joules_per_step or watts.")
     if (X_val is None) != (y_val is None):
@@ -293,7 +296,6 @@ def plan_compression(
         rows, labels = held_out(X.tocsr(), y, partition, is_classifier(model.estimator))
     scorer = check_scoring(model.estimator, scoring)
     pilots = Pilots(model, rows, labels, scorer, max_rounds)
-    tried = local_steps if isinstance(local_steps, list) else [local_steps]
     if target is None:
         target = pilots.target(tried[0])
     costs = dict(upload=upload, download=download, seconds=seconds_per_step,
