@@ -45,7 +45,7 @@ def read(path):
         If it is not such a file.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         return arrays, json.loads(arrays.pop("numbers").tobytes())
     except FileNotFoundError:

@@ -75,7 +75,7 @@ class DaskEngine(Engine):
             except ValueError:
                 jobs = effective_n_jobs(-1 if n_jobs is None else n_jobs)
                 cluster = distributed.LocalCluster(
-                    n_workers=min(jobs, n_partitions), threads_per_worker=1, dashboard_address=None
+                    n_workers=min(jobs, n_partitions), threads_per_worker=1, dashboard_address=":0"
                 )
                 self._mine.append(cluster)
                 self._client = cluster
@@ -112,7 +112,8 @@ class DaskEngine(Engine):
                 raise
             raise EngineLost(f"the connection to the Dask scheduler is gone ({error})") from error
         finally:
-            self._client.cancel([future for future in futures.values() if future is not None])
+            with suppress(Exception):  # a client that is closed has nothing to cancel
+                self._client.cancel([future for future in futures.values() if future is not None])
 
     def _await_workers(self, end, partitions):
         """Return the workers, once there is one."""

@@ -64,6 +64,8 @@ def unpack(blob, params, compressor, header):
     if len(blob) < COUNT.size or COUNT.unpack_from(blob) != (len(names) + 1,):
         raise ValueError(f"An update of {len(names) + 1} parts was expected.")
     at = COUNT.size + (len(names) + 1) * LENGTH.size
+    if len(blob) < at:
+        raise ValueError(f"An update has {len(blob)} bytes, which are too few.")
     sizes = [size for (size,) in LENGTH.iter_unpack(blob[COUNT.size : at])]
     if at + sum(sizes) != len(blob):
         raise ValueError(f"An update has {len(blob)} bytes, but names {at + sum(sizes)}.")

@@ -296,52 +296,69 @@ def learned(model):
     return [zlib.crc32(np.ascontiguousarray(a)) for a in (e.embedding_, e.coef_, e.intercept_)]
 
 
-def two_workers(client):
-    """Return the process ids of two workers, once they are there."""
-    for _ in range(300):
-        with suppress(Exception):
-            pids = sorted(client.run(os.getpid).values())
-            if len(pids) == 2:
-                client.run(__import__, "skembed")
-                return pids
-        time.sleep(2)
-    raise RuntimeError("No two workers within ten minutes.")
+class Pair:
+    """A LocalCluster of two processes; a new one where the old one did not get a second again."""
+
+    def __init__(self):
+        self.client = None
+
+    def pids(self):
+        """Return the process ids of both workers."""
+        for _ in range(20 if self.client else 0):
+            with suppress(Exception):
+                pids = sorted(self.client.run(os.getpid).values())
+                if len(pids) == 2:
+                    return pids
+            time.sleep(2)
+        from distributed import Client, LocalCluster
+
+        self.close()
+        options = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+        self.cluster = LocalCluster(**options)
+        self.client = Client(self.cluster)
+        return self.pids()
+
+    def close(self):
+        """End it."""
+        if self.client:
+            with suppress(Exception):
+                self.client.close()
+            with suppress(Exception):
+                self.cluster.close()
 
 
-def kills(n):
+def kills(n, seed):
     """SIGKILL a worker at random moments of n fits on two processes; compare the bits."""
-    from distributed import Client, LocalCluster
-
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    rng, equal = np.random.default_rng(0), 0
-    X = sp.random_array((2000, 1500), density=0.01, format="csr", rng=rng)
-    y = rng.integers(0, 3, 2000)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    with cluster, Client(cluster) as client:
+    rng, equal, pair = np.random.default_rng(seed), 0, Pair()
+    X = sp.random_array((2000, 1500), density=0.01, format="csr", rng=0)
+    y = np.random.default_rng(0).integers(0, 3, 2000)
 
-        def fit():
-            estimator, engine = EmbeddingBagClassifier(16, **FOREVER), DaskEngine(client)
-            with tempfile.TemporaryDirectory() as folder:
-                options = dict(engine=engine, max_iter=12, checkpoint_dir=folder)
-                return PartitionedFit(estimator, **options).fit(X, y)
+    def fit():
+        estimator, engine = EmbeddingBagClassifier(16, **FOREVER), DaskEngine(pair.client)
+        with tempfile.TemporaryDirectory() as folder:
+            options = dict(engine=engine, max_iter=12, checkpoint_dir=folder)
+            return PartitionedFit(estimator, **options).fit(X, y)
 
-        fit()
-        began = time.perf_counter()
-        want = learned(fit())
-        whole = time.perf_counter() - began
-        tell(clean_s=round(whole, 1))
-        for i in range(n):
-            victim, delay = two_workers(client)[i % 2], rng.uniform(0, 0.95) * whole
-            timer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
-            timer.start()
-            model = fit()
-            timer.join()
-            same = learned(model) == want
-            equal += same
-            events = [e for entry in model.history_["events"] for e in entry]
-            tell(kill=i, after_s=round(delay, 2), same_bits=same, events=events)
-        tell(kills=n, equal=equal)
+    pair.pids()
+    fit()
+    began = time.perf_counter()
+    want = learned(fit())
+    whole = time.perf_counter() - began
+    tell(clean_s=round(whole, 1))
+    for i in range(n):
+        victim, delay = pair.pids()[i % 2], rng.uniform(0, 0.95) * whole
+        timer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
+        timer.start()
+        model = fit()
+        timer.join()
+        same = learned(model) == want
+        equal += same
+        events = [e for entry in model.history_["events"] for e in entry]
+        tell(kill=i, after_s=round(delay, 2), same_bits=same, events=events)
+    tell(kills=n, equal=equal)
+    pair.close()
 
 
 if __name__ == "__main__":
@@ -349,10 +366,11 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=["accuracy", "real", "scaling", "kills"])
     parser.add_argument("argument", nargs="?")
     parser.add_argument("--only", default="", help="part of the name of a real set")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of kills")
     given = parser.parse_args()
     if given.what == "real":
         real(given.argument, given.only)
     elif given.what == "kills":
-        kills(int(given.argument))
+        kills(int(given.argument), given.seed)
     else:
         {"accuracy": accuracy, "scaling": scaling}[given.what]()

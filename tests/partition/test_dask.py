@@ -30,7 +30,7 @@ def clean():
 @pytest.fixture(scope="module")
 def client():
     """Two processes; started once, since that takes seconds."""
-    options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    options = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with distributed.LocalCluster(**options) as cluster:
         with distributed.Client(cluster, set_as_default=False) as client:
             yield client
@@ -101,7 +101,7 @@ def test_worker_that_does_not_answer_in_time(client):
 
 
 def test_lost_scheduler_names_the_round_and_leaves_a_checkpoint(tmp_path, clean):
-    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
     client = distributed.Client(cluster, set_as_default=False, timeout=2)
     bag = with_callback(ClosesScheduler(3, client))
     model = partitioned(DaskEngine(client), estimator=bag, checkpoint_dir=tmp_path)
