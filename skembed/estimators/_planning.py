@@ -166,11 +166,11 @@ class Pilots:
 
 
 def sizes(estimator):
-    """Return the entries of the table, and the bits of everything that always travels."""
+    """Return the entries of the table, and the bits of all that always travels, a head in int8."""
     params = dict(estimator._state.params)
     rows, d = params.pop("table").shape
     head = [p.values[:, : p.d] if isinstance(p, RowArray) else p for p in params.values()]
-    return rows * d, 8 * (OVERHEAD + sum(OVERHEAD + p.nbytes for p in head))
+    return rows * d, 8 * (OVERHEAD + sum(OVERHEAD + p.size for p in head))
 
 
 @validate_params(
