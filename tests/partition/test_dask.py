@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from engines import BAG, bits, data, events, partitioned
-from skembed import PartitionedFit
 from skembed.partition import DaskEngine
 
 distributed = pytest.importorskip("distributed")
@@ -69,8 +69,7 @@ class ClosesScheduler(Kills):
 
 def with_callback(callback):
     """Return the bag with a callback."""
-    bag = PartitionedFit(BAG).estimator.__class__(**BAG.get_params())
-    return bag.set_callbacks(callback)
+    return clone(BAG).set_callbacks(callback)
 
 
 def test_bits_are_those_of_one_process(client, clean):
