@@ -129,7 +129,8 @@ class DaskEngine(Engine):
         if any(is_large(arg) for arg in call):
             try:  # beside the graph of tasks, which is for small things
                 call = [_packed, self._client.scatter(call, workers=[home], hash=False)]
-            except (KeyError, TimeoutError, ValueError):
+            except (KeyError, OSError, ValueError):
+                self._check_connection()
                 return None
         return self._client.submit(
             _placed, *call, workers=[home], allow_other_workers=True, pure=False,
