@@ -148,7 +148,7 @@ class DaskEngine(Engine):
                 seconds = max(0.0, min(SLICE, end - monotonic()))
                 self._homes[p], answer = future.result(timeout=seconds)
                 return answer
-            except TimeoutError:
+            except (TimeoutError, UnboundLocalError):  # the latter where Dask's own wait was cut
                 self._check_connection()
                 if monotonic() > end:
                     late = [q for q, f in futures.items() if f is not None and not f.done()]
