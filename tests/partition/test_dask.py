@@ -111,6 +111,21 @@ def test_lost_scheduler_names_the_round_and_leaves_a_checkpoint(tmp_path, clean)
     assert bits(again) == clean
 
 
+def test_worker_that_is_gone_when_it_is_handed_its_rows(client, clean, monkeypatch):
+    scatter, calls = client.scatter, []
+
+    def closed_once(*args, **options):
+        calls.append(args)
+        if len(calls) == 2:
+            raise OSError("closed")
+        return scatter(*args, **options)
+
+    monkeypatch.setattr(client, "scatter", closed_once)
+    with pytest.warns(RuntimeWarning, match="in round 0: its worker is gone; replayed"):
+        model = partitioned(DaskEngine(client)).fit(X, Y)
+    assert bits(model) == clean
+
+
 def test_killed_worker_is_replayed(client, clean, tmp_path):
     bag = with_callback(Kills(3, client))
     with pytest.warns(RuntimeWarning, match=r"Partition \d in round 3: .*; replayed"):
