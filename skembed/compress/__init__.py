@@ -7,8 +7,6 @@ from ._budget import MessageLaw as MessageLaw
 from ._budget import RoundLaw as RoundLaw
 from ._budget import Workers as Workers
 from ._everything import Everything as Everything
-from ._everything import pack_array as pack_array
-from ._everything import unpack_array as unpack_array
 from ._message import BROADCAST as BROADCAST
 from ._message import OVERHEAD as OVERHEAD
 from ._message import Header as Header

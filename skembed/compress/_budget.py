@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 POWER, DOWN_TO_UP = 1.5, 0.65  # measured: how delays in both directions add up, and their ratio
+FREE = 1e-15  # J for a bit: nothing
 LEAST_SHARE = 0.01  # of the entries; the laws were measured above it
 GRID, NARROWER = 48, (1.0, 0.1, 0.01)  # candidates for a parameter, and the part of its range
 
@@ -116,7 +117,7 @@ class MessageLaw:
         return np.interp(bits, self.bits(known), known)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Costs:
     """What a fit to the target is predicted to take.
 
@@ -198,7 +199,9 @@ class Forecast:
             slowest = (rest + self.up.bits(1.0) / w.upload).max(axis=-1)
             round_seconds = fastest * (slowest / fastest) ** at
             return self.up.share((round_seconds[..., None] - rest) * w.upload)
-        cost = w.watts / w.upload if minimize == "joules" else np.ones_like(w.weights)
+        cost = np.ones_like(w.weights)
+        if minimize == "joules":
+            cost = np.maximum(w.watts / w.upload, FREE)
         shape = np.sqrt(w.weights / cost)
         least, most = LEAST_SHARE / shape.max(), 1 / shape.min()
         return np.clip((least * (most / least) ** at)[..., None] * shape, LEAST_SHARE, 1)

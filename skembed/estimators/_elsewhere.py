@@ -123,6 +123,12 @@ def count(key, part, estimator, dtype, rows):
         return loaded(key, part, estimator, dtype).count(rows, backend)
 
 
+def unload(fit):
+    """Drop what a fit has loaded in this process and not used."""
+    for key in [key for key in LOADED if key[0] == fit]:
+        del LOADED[key]
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """Makes the rows of a partition where it lives.
@@ -214,6 +220,11 @@ class ElsewhereTrainer(PartitionTrainer):
     def n_rows(self, n):
         """Return how many of n rows the loop of a partition goes over, on average."""
         return -(-n // self.n_partitions)
+
+    def close(self):
+        """End all places."""
+        self.engine.everywhere(unload, self.fit)
+        super().close()
 
     def call(self, function, *args, each=None):
         """Return the answers of a function of (key, part, estimator, *args) from all partitions."""

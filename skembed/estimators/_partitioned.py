@@ -58,8 +58,8 @@ class PartitionedFit(Delegates, CallbackSupportMixin, MetaEstimatorMixin, BaseEs
         Rounds at most.
     compressor, broadcast_compressor : {"topk"}, Compressor or None, default="topk"
         For what partitions send, and for what the coordinator sends. ``"topk"`` is
-        ``TopK(ratio=0.1)``; None sends every row that changed, as it is. The head is always sent
-        whole.
+        ``TopK(ratio=0.1)``; None sends every row that changed, as it is. Of the
+        head everything is sent, in the same type of values.
     aggregate : {"mean", "touch", "sqrt"}, default="mean"
         A row that a partition did not send counts as unchanged there (``"mean"``), or is left out
         of the mean (``"touch"``); ``"sqrt"`` lies between. The head is a mean.

@@ -166,11 +166,11 @@ class Pilots:
 
 
 def sizes(estimator):
-    """Return the entries of the table, and the bits of everything that always travels."""
+    """Return the entries of the table, and the bits of all that always travels, a head in int8."""
     params = dict(estimator._state.params)
     rows, d = params.pop("table").shape
     head = [p.values[:, : p.d] if isinstance(p, RowArray) else p for p in params.values()]
-    return rows * d, 8 * (OVERHEAD + sum(OVERHEAD + p.nbytes for p in head))
+    return rows * d, 8 * (OVERHEAD + sum(OVERHEAD + p.size for p in head))
 
 
 @validate_params(
@@ -252,8 +252,8 @@ def plan_compression(
     local_steps : int, "epoch" or list of these, default="epoch"
         Steps in a round; of several, each gets its two fits, and the best is chosen.
     target : float, default=None
-        Score on held-out rows that predictions are for. None takes one that a fit which sends much
-        reaches in a few rounds.
+        Score on held-out rows that predictions are for. None makes one more short fit, and takes
+        a score that sending much reaches in a few rounds.
     scoring : str or callable, default=None
         What scores are, as in scikit-learn; None means the `score` of the estimator.
     max_rounds : int, default=60
@@ -284,20 +284,22 @@ def plan_compression(
     True
     >>> model = model.set_params(**plan.params)
     """
+    tried = local_steps if isinstance(local_steps, list) else [local_steps]
+    if not tried:
+        raise ValueError("local_steps must hold at least one number of steps, got [].")
     if minimize == "joules" and not (np.any(joules_per_step) or np.any(watts)):
         raise ValueError("To minimize joules, give joules_per_step or watts.")
     if (X_val is None) != (y_val is None):
         raise ValueError("Give both X_val and y_val, or neither.")
-    rows, labels = (X, y, X_val, y_val), partition
+    costs = numbers(upload=upload, download=download, seconds=seconds_per_step,
+                    joules=joules_per_step, watts=watts)  # fmt: skip
+    rows, labels = (X, y, X_val, y_val), None if partition is None else np.asarray(partition)
     if X_val is None:
-        rows, labels = held_out(X.tocsr(), y, partition, is_classifier(model.estimator))
+        rows, labels = held_out(X.tocsr(), y, labels, is_classifier(model.estimator))
     scorer = check_scoring(model.estimator, scoring)
     pilots = Pilots(model, rows, labels, scorer, max_rounds)
-    tried = local_steps if isinstance(local_steps, list) else [local_steps]
     if target is None:
         target = pilots.target(tried[0])
-    costs = dict(upload=upload, download=download, seconds=seconds_per_step,
-                 joules=joules_per_step, watts=watts)  # fmt: skip
     best = None
     for each in tried:
         law, up, down, steps, filled = pilots.laws(each, target)
@@ -322,24 +324,29 @@ def held_out(X, y, partition, stratify):
     strata = y if stratify and np.ndim(y) == 1 else None
     at = np.arange(X.shape[0])
     train, test = train_test_split(at, test_size=HELD_OUT, random_state=0, stratify=strata)
-    labels = None if partition is None else np.asarray(partition)[train]
+    labels = None if partition is None else partition[train]
     return (X[train], _safe_indexing(y, train), X[test], _safe_indexing(y, test)), labels
 
 
+def numbers(**costs):
+    """Return costs and speeds as arrays of float64, checked."""
+    arrays = {name: np.asarray(given, np.float64) for name, given in costs.items()}
+    for name, values in arrays.items():
+        least = np.min(values, initial=np.inf)
+        if not np.isfinite(values).all() or least < 0 or (least == 0 and "load" in name):
+            raise ValueError(f"Numbers for {name} must be finite and not negative, speeds not 0.")
+    return arrays
+
+
 def workers_of(costs, weights, filled):
-    """Return the `Workers` of numbers for all, or one for each."""
-    arrays = {}
-    for name, given in costs.items():
-        values = np.asarray(given, np.float64)
+    """Return the `Workers` of one number for all, or one for each."""
+    for name, values in costs.items():
         if values.ndim and values.shape != weights.shape:
             raise ValueError(
                 f"Expected one number, or one for each of {len(weights)} partitions, for {name}, "
                 f"got an array of shape {values.shape}."
             )
-        least = 0 if name in ("upload", "download") else -np.finfo(np.float64).tiny
-        if not (np.isfinite(values).all() and (values > least).all()):
-            raise ValueError(f"Numbers for {name} must be finite and not negative, speeds not 0.")
-        arrays[name] = np.broadcast_to(values, weights.shape)
+    arrays = {name: np.broadcast_to(values, weights.shape) for name, values in costs.items()}
     return Workers(**arrays, weights=weights, filled=filled)
 
 

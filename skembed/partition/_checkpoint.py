@@ -8,6 +8,8 @@ import numpy as np
 
 from skembed.core import SparseRowGradient
 
+from ._update import whole
+
 
 def write(path, arrays, numbers):
     """Write a file beside its place and move it there.
@@ -69,14 +71,19 @@ def fill_state(state, arrays, name):
 
 
 def memory_arrays(memory):
-    """Return the arrays of a memory, which may be None, to write."""
-    if memory is None:
-        return {}
-    return {"rows": memory.indices, "values": memory.values, "counts": memory.counts}
+    """Return the arrays of the memory of a `Sender`, to write."""
+    arrays = {}
+    for name, owed in memory.items():
+        arrays |= {f"rows of {name}": owed.indices, f"values of {name}": owed.values}
+    return arrays
 
 
-def memory_of(arrays, shape):
-    """Return the memory that was read, or None."""
-    if "rows" not in arrays:
-        return None
-    return SparseRowGradient(arrays["rows"], arrays["values"], arrays["counts"], tuple(shape))
+def memory_of(arrays, params):
+    """Return the memory that was read."""
+    found = {}
+    for name, param in params.items():
+        if f"rows of {name}" in arrays:
+            rows, values = arrays[f"rows of {name}"], arrays[f"values of {name}"]
+            counts = np.ones(len(rows), np.int64)
+            found[name] = SparseRowGradient(rows, values, counts, whole(param).shape)
+    return found

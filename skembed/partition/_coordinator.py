@@ -7,11 +7,10 @@ from time import perf_counter
 import numpy as np
 
 from skembed.compress import BROADCAST, Compressor, Everything, Header
-from skembed.core import SparseRowGradient
 
 from ._engine import Died, EngineLost, Failed
-from ._merge import average, merge
-from ._update import head_of, pack, set_head, unpack, write_rows
+from ._merge import merge
+from ._update import Sender, row_list, unpack, whole, write
 from ._worker import Origin, Reply, Save, advance, forget, rebuild
 
 LEAST_TIMEOUT, MEDIAN_ROUNDS = 60.0, 10
@@ -53,8 +52,8 @@ def first_timeout(timeout):
 class Rounds:
     """The coordinator: its `run` is a round, as that of `LocalEpochs` is an epoch.
 
-    It has a table twice: `common` is what all partitions have, the table of the state has in
-    addition what the coordinator still owes them. That is the better one to predict with.
+    It has all parameters twice: `common` is what all partitions have, the state has in addition
+    what the coordinator still owes them. That is the better one to predict with.
 
     Parameters
     ----------
@@ -85,8 +84,8 @@ class Rounds:
         self.rows_down = isinstance(terms.broadcast, Everything)
         self.checkpoints = checkpoints
         self.tokens = dict.fromkeys(self.partitions)  # None: it has no place yet
-        self.origin, self.blobs, self.memory = 0, {0: None}, None
-        self.common = {**state.params, "table": state.params["table"].copy()}
+        self.origin, self.blobs, self.sender = 0, {0: None}, Sender(terms.broadcast)
+        self.common = {name: param.copy() for name, param in state.params.items()}
         state.solver_state = {}  # each partition has its own
 
     def run(self):
@@ -96,9 +95,9 @@ class Rounds:
             self.checkpoints.save(self, number)
         replies = self._collect(number)
         updates = [self._open(p, replies[p], number) for p in self.partitions]
-        n_rows = self._apply(*zip(*updates, strict=True), number)
+        n_rows = self._apply(updates, number)
         losses = [replies[p].loss for p in self.partitions]
-        loss = float(average(np.array(losses, np.float64)[:, None], self.shares)[0])
+        loss = sum(share * loss for share, loss in zip(self.shares, losses, strict=True))
         self.tokens = {p: replies[p].token for p in self.partitions}
         self.state.step = max(reply.step for reply in replies.values())
         self.state.loss_curve.append(loss)
@@ -107,7 +106,7 @@ class Rounds:
             loss=loss,
             n_rows=n_rows,
             memory_norms=[replies[p].memory_norm for p in self.partitions],
-            broadcast_memory_norm=0.0 if self.memory is None else self.memory.norm(),
+            broadcast_memory_norm=self.sender.norm(),
             seconds=perf_counter() - began,
         )
 
@@ -141,13 +140,10 @@ class Rounds:
 
     def _reset(self, p, number):
         """Return the call that makes a partition from the present parameters."""
-        table = self.common["table"]
-        rows = np.arange(table.n_rows)
-        values, counts = table.values[:, : table.d], np.ones(table.n_rows, np.int64)
-        everything = SparseRowGradient(rows, values, counts, table.shape)
         header = Header(self.terms.fit, BROADCAST, number - 1)
-        message, _ = Everything().compress(everything, None, self.backend, header=header)
-        snapshot = pack(message, head_of(self.common), header)
+        arrays = {name: whole(param) for name, param in self.common.items()}
+        rows = {name: row_list(array, np.arange(len(array))) for name, array in arrays.items()}
+        snapshot = Sender(Everything()).pack(rows, header, self.backend)
         self.history.bytes_down += len(snapshot)
         origin = Origin(number, snapshot=snapshot)
         return rebuild, (self.assign(p), origin, [None], self._save(number))
@@ -216,38 +212,40 @@ class Rounds:
 
     # ---------------------------------------------------------------- merging
     def _open(self, p, reply, number):
-        """Return the rows and the head of a reply, checked."""
+        """Return the update in a reply, checked."""
         header = Header(self.terms.fit, p, number)
         try:
             return unpack(reply.blob, self.common, self.terms.broadcast, header)
         except ValueError as error:
             raise ValueError(f"Partition {p} in round {number}: {error}") from error
 
-    def _apply(self, changes, heads, number):
+    def _apply(self, updates, number):
         """Merge, compress, and do what every partition will do with the broadcast."""
-        params, header = self.common, Header(self.terms.fit, BROADCAST, number)
-        table, learned = params["table"], self.state.params["table"]
-        old = table.values if self.rows_up else None
-        rows = merge(changes, self.shares, self.terms.aggregate, self.backend, old)
-        before = table.values[rows.indices, : table.d]
-        if self.rows_up and not self.rows_down:
-            rows = replace(rows, values=rows.values - before)
-        elif self.rows_down and not self.rows_up:
-            rows = replace(rows, values=rows.values + before)
-        head = {name: average([head[name] for head in heads], self.shares) for name in heads[0]}
-        message, memory = self.terms.broadcast.compress(
-            rows, self.memory, self.backend, header=header
-        )
-        blob = pack(message, head, header)
-        sent, head = unpack(blob, params, self.terms.broadcast, header)
-        write_rows(params, sent, self.rows_down)
-        set_head(params, head)
-        np.copyto(learned.values, table.values)
-        learned.values[memory.indices, : table.d] += memory.values
-        self.backend.count_updates(self.state.n_updates.values, sent.indices)
-        self.memory, self.blobs[number + 1] = memory, blob
+        common, broadcast = self.common, self.terms.broadcast
+        merged = {name: self._merge(name, [u[name] for u in updates]) for name in common}
+        header = Header(self.terms.fit, BROADCAST, number)
+        blob = self.sender.pack(merged, header, self.backend)
+        sent = unpack(blob, common, broadcast, header)
+        write(common, sent, self.rows_down)
+        for name, param in self.state.params.items():
+            whole(param)[:] = whole(common[name])
+        write(self.state.params, self.sender.memory, replaces=False)
+        self.backend.count_updates(self.state.n_updates.values, sent["table"].indices)
+        self.blobs[number + 1] = blob
         self._drop_blobs(number + 1)
-        return len(rows.indices)
+        return len(merged["table"].indices)
+
+    def _merge(self, name, parts):
+        """Return the mean of a parameter, as changes or rows, whichever will be sent."""
+        array = whole(self.common[name])
+        aggregate = self.terms.aggregate if name == "table" else "mean"
+        old = array if self.rows_up else None
+        rows = merge(parts, self.shares, aggregate, self.backend, old)
+        if self.rows_up and not self.rows_down:
+            return replace(rows, values=rows.values - array[rows.indices])
+        if self.rows_down and not self.rows_up:
+            return replace(rows, values=rows.values + array[rows.indices])
+        return rows
 
     def _drop_blobs(self, number):
         """Move the origin of lost partitions to a checkpoint that all have just written."""

@@ -129,7 +129,8 @@ class DaskEngine(Engine):
         if any(is_large(arg) for arg in call):
             try:  # beside the graph of tasks, which is for small things
                 call = [_packed, self._client.scatter(call, workers=[home], hash=False)]
-            except (KeyError, TimeoutError, ValueError):
+            except (KeyError, OSError, ValueError):
+                self._check_connection()
                 return None
         return self._client.submit(
             _placed, *call, workers=[home], allow_other_workers=True, pure=False,
@@ -147,7 +148,7 @@ class DaskEngine(Engine):
                 seconds = max(0.0, min(SLICE, end - monotonic()))
                 self._homes[p], answer = future.result(timeout=seconds)
                 return answer
-            except TimeoutError:
+            except (TimeoutError, UnboundLocalError):  # the latter where Dask's own wait was cut
                 self._check_connection()
                 if monotonic() > end:
                     late = [q for q, f in futures.items() if f is not None and not f.done()]

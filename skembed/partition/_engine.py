@@ -63,6 +63,12 @@ class Engine(BaseEstimator):
     ----------
     copies : bool
         Whether what is handed over is copied on its way.
+
+    Examples
+    --------
+    >>> from skembed.partition import Engine, JoblibEngine
+    >>> isinstance(JoblibEngine(), Engine)
+    True
     """
 
     copies = True
@@ -109,5 +115,13 @@ class Engine(BaseEstimator):
         raise NotImplementedError
 
     def everywhere(self, function, *args):
-        """Call a function in every process where partitions live."""
+        """Call a function in every process where partitions live; nobody waits for it.
+
+        Parameters
+        ----------
+        function : callable
+            The function.
+        *args : object
+            Its arguments.
+        """
         raise NotImplementedError

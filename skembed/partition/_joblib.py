@@ -1,6 +1,7 @@
 """Partitions on one machine, through joblib: here, on threads, or in processes."""
 
 from concurrent.futures import wait
+from contextlib import suppress
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
@@ -93,7 +94,8 @@ class JoblibEngine(Engine):
         if not self._in_processes:
             function(*args)
         for pool in self._pools:
-            pool.submit(function, *args)
+            with suppress(BrokenProcessPool):  # a process that has ended has nothing to do
+                pool.submit(function, *args)
 
     def stop(self):
         for pool in self._pools:

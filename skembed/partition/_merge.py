@@ -62,11 +62,3 @@ def _mean(parts, shares, backend):
     indices, values = total
     counts = np.ones(len(indices), np.int64)
     return SparseRowGradient(indices, values.astype(parts[0].values.dtype), counts, parts[0].shape)
-
-
-def average(arrays, shares):
-    """Return the weighted mean of arrays, summed in their order."""
-    total = np.full(arrays[0].shape, -0.0)
-    for array, share in zip(arrays, shares, strict=True):
-        total += share * array
-    return total.astype(arrays[0].dtype)

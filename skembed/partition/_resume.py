@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from . import _checkpoint
+from ._update import whole
 from ._worker import checkpoint_path
 
 
@@ -43,10 +44,10 @@ class Checkpoints:
             return
         state, kept = rounds.state, self.stopping.kept
         arrays = _checkpoint.state_arrays(state, "state")
-        arrays |= _checkpoint.memory_arrays(rounds.memory)
+        arrays |= _checkpoint.memory_arrays(rounds.sender.memory)
+        arrays |= {f"common {name}": whole(param) for name, param in rounds.common.items()}
         if kept is not None:
             arrays |= _checkpoint.state_arrays(kept, "kept")
-        arrays["common"] = rounds.common["table"].values
         arrays["blob"] = np.frombuffer(rounds.blobs[number], np.uint8)
         numbers = {
             "fingerprint": self.fingerprint,
@@ -82,8 +83,9 @@ class Checkpoints:
             self.stopping.kept = state.copy()
             _checkpoint.fill_state(self.stopping.kept, arrays, "kept")
             self.stopping.kept.step = numbers["kept_step"]
-        np.copyto(rounds.common["table"].values, arrays["common"])
-        rounds.memory = _checkpoint.memory_of(arrays, state.params["table"].shape)
+        for name, param in rounds.common.items():
+            whole(param)[:] = arrays[f"common {name}"]
+        rounds.sender.memory = _checkpoint.memory_of(arrays, rounds.common)
         rounds.history.rounds = numbers["history"]
         rounds.origin, rounds.blobs = number, {number: arrays["blob"].tobytes()}
         self.round = number

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skembed.compress import BROADCAST, Compressor, Header
-from skembed.core import RowArray, SparseRowGradient
+from skembed.core import RowArray
 from skembed.kernels import get_backend
 from skembed.training import Beginning, FitProblem, epoch_order, run_epoch
 
 from . import _checkpoint
-from ._update import head_of, pack, set_head, unpack, write_rows
+from ._update import Sender, moved, unpack, whole, write
 
 STORE, LOCK = {}, threading.Lock()  # (fit, partition) to its `PartitionWorker`
 
@@ -109,7 +109,8 @@ class PartitionWorker:
             self.data = a.source(self.state, backend)
         schedule = replace(a.problem.schedule, n_steps=a.max_iter * self._steps)
         self.problem = replace(a.problem, schedule=schedule)
-        self.memory, self.reply, self.round, self.token = None, None, 0, None
+        self.sender = Sender(assignment.up)
+        self.reply, self.round, self.token = None, 0, None
 
     @property
     def _steps(self):
@@ -134,9 +135,8 @@ class PartitionWorker:
     def receive(self, blob, replaces):
         """Apply a broadcast of the round before: rows that replace the old ones, or changes."""
         a, params = self.assignment, self.state.params
-        rows, head = unpack(blob, params, a.down, Header(a.fit, BROADCAST, self.round - 1))
-        write_rows(params, rows, replaces)
-        set_head(params, head)
+        updates = unpack(blob, params, a.down, Header(a.fit, BROADCAST, self.round - 1))
+        write(params, updates, replaces)
 
     def skip(self, n_rounds):
         """Go on as if so many rounds had been made elsewhere."""
@@ -144,33 +144,29 @@ class PartitionWorker:
 
     def step(self, blob):
         """Make a round: apply the broadcast of the one before, train, pack the change."""
-        a = self.assignment
+        a, state = self.assignment, self.state
         if blob is not None:
             self.receive(blob, a.rows_down)
-        state, table = self.state, self.state.params["table"]
-        header, before = Header(a.fit, a.partition, self.round), table.values.copy()
+        before = {name: whole(p).copy() for name, p in state.params.items()}
         if a.resets_solver:
             state.start_solver(self.problem.solver)
         with get_backend() as backend:
             run_epoch(self.problem, state, self.data, self._order(), backend)
-            moved = np.flatnonzero((table.values != before).any(axis=1))
-            values = table.values[moved, : table.d]
-            if not a.rows_up:
-                values -= before[moved, : table.d]
-            counts = np.ones(len(moved), np.int64)
-            change = SparseRowGradient(moved, values, counts, table.shape)
-            message, self.memory = a.up.compress(change, self.memory, backend, header=header)
-        np.copyto(table.values, before)
-        packed = pack(message, head_of(state.params), header)
+            updates = moved(state.params, before, a.rows_up)
+            header = Header(a.fit, a.partition, self.round)
+            packed = self.sender.pack(updates, header, backend)
+        for name, values in before.items():
+            whole(state.params[name])[:] = values
         self.round += 1
         self.token, loss = self._version(packed), state.loss_curve.pop()
-        self.reply = Reply(packed, self.token, loss, self.memory.norm(), state.step)
+        self.reply = Reply(packed, self.token, loss, self.sender.norm(), state.step)
         return self.reply
 
     def _version(self, packed):
         """Return a checksum of what the next round depends on."""
         solver = self.state.solver_state.values()
-        arrays = [self.memory.indices, self.memory.values, *(a for s in solver for a in s.values())]
+        arrays = [a for slots in solver for a in slots.values()]
+        arrays += [a for owed in self.sender.memory.values() for a in (owed.indices, owed.values)]
         token = zlib.crc32(packed, self.round)
         for array in arrays:
             values = array.values if isinstance(array, RowArray) else array
@@ -180,9 +176,8 @@ class PartitionWorker:
     # ---------------------------------------------------------------- checkpoints
     def save(self, folder, keep):
         """Write a checkpoint; remove earlier ones, but for the round `keep`."""
-        arrays = _checkpoint.state_arrays(self.state, "state") | _checkpoint.memory_arrays(
-            self.memory
-        )
+        arrays = _checkpoint.state_arrays(self.state, "state")
+        arrays |= _checkpoint.memory_arrays(self.sender.memory)
         numbers = {"round": self.round, "token": self.token, "step": self.state.step}
         path = checkpoint_path(folder, self.assignment.key, self.round)
         _checkpoint.write(path, arrays, numbers)
@@ -199,7 +194,7 @@ class PartitionWorker:
         except FileNotFoundError as error:
             raise RuntimeError(f"it cannot be rebuilt, its checkpoint {path} is gone") from error
         _checkpoint.fill_state(self.state, arrays, "state")
-        self.memory = _checkpoint.memory_of(arrays, self.state.params["table"].shape)
+        self.sender.memory = _checkpoint.memory_of(arrays, self.state.params)
         self.round, self.token = numbers["round"], numbers["token"]
         self.state.step = numbers["step"]
 

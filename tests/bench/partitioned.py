@@ -10,6 +10,7 @@ Every line is JSON. Bytes are those of the messages, as sent; scores are those o
 
 import argparse
 import gzip
+import itertools
 import json
 import logging
 import os
@@ -246,21 +247,22 @@ def real(folder, only):
 
 # ------------------------------------------------------------------------------ scaling
 class Timed(JoblibEngine):
-    """One process; notes the seconds of each call."""
+    """One process; notes the processor seconds of each call, and when a round began and ended."""
 
     def start(self, n_partitions, n_jobs):
         """Start in this process."""
         super().start(n_partitions, 1)
-        self.rounds = []
+        self.rounds, self.borders = [], []
 
     def run(self, calls, timeout):
         """Make calls one by one."""
-        answers, seconds = {}, []
+        answers, seconds, start = {}, [], time.process_time()
         for p, call in calls.items():
-            began = time.perf_counter()
+            began = time.process_time()
             answers |= super().run({p: call}, timeout)
-            seconds.append(time.perf_counter() - began)
+            seconds.append(time.process_time() - began)
         self.rounds.append(seconds)
+        self.borders.append((start, time.process_time()))
         return answers
 
 
@@ -268,18 +270,20 @@ def scaling(rows=500, gigabit=1.0):
     """Print what a round costs with 1 to 256 partitions of equal size.
 
     All run here, one after the other. "round_s" is what a round would take if each had a machine:
-    the median partition, the coordinator's own work, and all bytes through its link.
+    the median partition, the coordinator's own work, and all bytes through its link. Seconds of
+    work are processor seconds.
     """
     for n in (1, 4, 16, 64, 256):
         X, y, *_ = texts(rows * n, 100)
         engine = Timed()
         estimator = EmbeddingBagClassifier(16, learning_rate_init=0.1, batch_size=32, **FOREVER)
-        model = PartitionedFit(estimator, n_partitions=n, max_iter=4, engine=engine)
+        model = PartitionedFit(estimator, n_partitions=n, max_iter=5, engine=engine)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             h = model.fit(X, y).history_
         worker = float(np.median([np.median(seconds) for seconds in engine.rounds[1:]]))
-        own = float(np.median([h["seconds"][i] - sum(engine.rounds[i]) for i in range(1, 4)]))
+        gaps = [b[0] - a[1] for a, b in itertools.pairwise(engine.borders[1:])]
+        own = float(np.median(gaps))
         up, down = h["bytes_up"][-1], h["bytes_down"][-1]
         link = 8 * (up + down) / (gigabit * 1e9)
         tell(

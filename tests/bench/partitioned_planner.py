@@ -21,7 +21,7 @@ from sklearn.metrics import get_scorer
 
 from skembed import EmbeddingBagClassifier, PartitionedFit, plan_compression
 from skembed.compress import Forecast, TopK
-from skembed.estimators._planning import Pilots, Progress, workers_of
+from skembed.estimators._planning import Pilots, Progress, numbers, workers_of
 
 UPLOAD, DOWNLOAD = np.array([0.5e6, 0.5e6, 2e6, 12e6]), np.array([4e6, 4e6, 8e6, 24e6])
 STEP, JOULES, WATTS = 2e-3, 6e-3, 1.0
@@ -157,7 +157,7 @@ def main():
         pilots = Pilots(model, data, None, scorer, 80)
         target = pilots.target("epoch") if target is None else target
         law, up, down, steps, filled = pilots.laws("epoch", target)
-        costs = dict(upload=UPLOAD, download=DOWNLOAD, seconds=STEP, joules=JOULES, watts=WATTS)
+        costs = numbers(upload=UPLOAD, download=DOWNLOAD, seconds=STEP, joules=JOULES, watts=WATTS)
         workers = workers_of(costs, np.full(4, 0.25), filled)
         forecast = Forecast(law, up, down, workers, steps)
         show(task=name, target=target, law=dict(zip("ABC", astuple(law), strict=True)))

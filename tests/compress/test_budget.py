@@ -95,6 +95,14 @@ def test_slow_links_send_less_and_equal_shares_are_beaten():
     assert FORECAST.best("bytes")[2].bytes <= equal.bytes.min()
 
 
+def test_where_sending_costs_no_energy_all_is_sent():
+    free = replace(FORECAST, workers=replace(UNEQUAL, watts=np.zeros(4)))
+    shares, broadcast, costs = free.best("joules")
+    assert (shares > 0.99).all()
+    assert broadcast > 0.99
+    assert costs.joules == pytest.approx(4 * 78 * 6e-3 * costs.rounds)
+
+
 def test_a_plan_is_a_set_of_parameters():
     plan = CompressionPlan(
         k=(5, 9), broadcast_k=7, local_steps=40, max_iter=12, target=0.3, rounds=11.2, seconds=5.0,

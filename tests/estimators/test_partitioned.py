@@ -238,6 +238,7 @@ def test_metadata_are_routed():
         assert bits(model.fit(X, Y, sample_weight=weight)) == want
         with pytest.raises(UnsetMetadataPassedError):
             PartitionedFit(bag, max_iter=2).fit(X, Y, sample_weight=weight)
+        model.set_score_request(sample_weight=False)
         names = ("n_components", "local_steps")
         grid = {"estimator__n_components": [2, 3], "local_steps": ["epoch", 1]}
         search = GridSearchCV(model, grid, cv=2).fit(X, Y, sample_weight=weight)

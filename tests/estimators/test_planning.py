@@ -93,6 +93,8 @@ def test_what_cannot_be_planned(data):
     for wrong in (dict(upload=[1e5] * 3), dict(download=[1e5, 0]), dict(seconds_per_step=[1, -1])):
         with pytest.raises(ValueError, match=next(iter(wrong)).split("_")[0]):
             plan_compression(model(), *data, **SLOW_AND_FAST | wrong, target=0.5)
+    with pytest.raises(ValueError, match="local_steps must hold at least one"):
+        plan_compression(model(), *data, **SLOW_AND_FAST, local_steps=[])
     with pytest.raises(ValueError, match="both X_val and y_val"):
         plan_compression(model(), *data, **SLOW_AND_FAST, X_val=data[0])
     for wrong in (dict(upload=0), dict(minimize="hours"), dict(max_rounds=0)):

@@ -8,10 +8,11 @@ import pytest
 import skembed.partition._checkpoint as checkpoint
 from engines import Here, bits, data, events, partitioned
 from skembed import EmbeddingBagClassifier
-from skembed.compress import Everything, Header, TopK, pack_array
+from skembed.compress import Everything, Header, TopK
+from skembed.kernels import Backend
 from skembed.partition import JoblibEngine
 from skembed.partition._engine import Died
-from skembed.partition._update import pack
+from skembed.partition._update import Sender, row_list
 from skembed.partition._worker import STORE
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -119,7 +120,7 @@ def test_replay_without_its_checkpoint_is_an_error(tmp_path):
         model.fit(X, Y)
 
 
-@pytest.mark.parametrize("part", ["table", "head"])
+@pytest.mark.parametrize("part", ["table", "coef_0"])
 def test_numbers_that_are_not_finite_are_refused(part, monkeypatch):
     monkeypatch.setattr(Everything, "_check_finite", staticmethod(lambda total, header: None))
 
@@ -127,10 +128,11 @@ def test_numbers_that_are_not_finite_are_refused(part, monkeypatch):
         if call != 2 or p != 3:
             return answer
         fit, n_rows = next(iter(STORE))[0], len(np.unique(X.indices))
-        header, value = Header(fit, 3, 2), {part: np.nan}
-        table = pack_array(np.full((n_rows, 4), value.get("table", 0.0)), header=header)
-        head = {"coef": np.full((3, 4), value.get("head", 0.0)), "intercept": np.zeros((3, 1))}
-        return replace(answer, blob=pack(table, head, header))
+        shapes = {"table": (n_rows, 4), "coef_0": (3, 4), "intercept_0": (3, 1)}
+        arrays = {n: np.full(shape, np.nan if n == part else 0.0) for n, shape in shapes.items()}
+        rows = {name: row_list(array, np.arange(len(array))) for name, array in arrays.items()}
+        blob = Sender(Everything()).pack(rows, Header(fit, 3, 2), Backend())
+        return replace(answer, blob=blob)
 
     with pytest.raises(ValueError, match=r"Partition 3 in round 2: .* NaN or infinity"):
         partitioned(Here(spoil=nan)).fit(X, Y)

@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from engines import BAG, bits, data, events, partitioned
-from skembed import PartitionedFit
 from skembed.partition import DaskEngine
 
 distributed = pytest.importorskip("distributed")
@@ -69,8 +69,7 @@ class ClosesScheduler(Kills):
 
 def with_callback(callback):
     """Return the bag with a callback."""
-    bag = PartitionedFit(BAG).estimator.__class__(**BAG.get_params())
-    return bag.set_callbacks(callback)
+    return clone(BAG).set_callbacks(callback)
 
 
 def test_bits_are_those_of_one_process(client, clean):
@@ -110,6 +109,21 @@ def test_lost_scheduler_names_the_round_and_leaves_a_checkpoint(tmp_path, clean)
     client.close()
     again = partitioned(estimator=bag.set_callbacks(), checkpoint_dir=tmp_path).fit(X, Y)
     assert bits(again) == clean
+
+
+def test_worker_that_is_gone_when_it_is_handed_its_rows(client, clean, monkeypatch):
+    scatter, calls = client.scatter, []
+
+    def closed_once(*args, **options):
+        calls.append(args)
+        if len(calls) == 2:
+            raise OSError("closed")
+        return scatter(*args, **options)
+
+    monkeypatch.setattr(client, "scatter", closed_once)
+    with pytest.warns(RuntimeWarning, match="in round 0: its worker is gone; replayed"):
+        model = partitioned(DaskEngine(client)).fit(X, Y)
+    assert bits(model) == clean
 
 
 def test_killed_worker_is_replayed(client, clean, tmp_path):

@@ -1,4 +1,4 @@
-"""What a round is made of: merging, packing, the step of a partition, checkpoints."""
+"""What a round is made of: packing, the step of a partition, checkpoints."""
 
 import sys
 
@@ -7,53 +7,14 @@ import pytest
 
 from engines import BAG, data, partitioned
 from skembed.compress import Everything, Header, TopK
-from skembed.core import SparseRowGradient
 from skembed.kernels import Backend
 from skembed.partition import JoblibEngine, PartitionTrainer, _checkpoint
-from skembed.partition._merge import average, merge
 from skembed.partition._trainer import deal
-from skembed.partition._update import pack, unpack
+from skembed.partition._update import Sender, row_list, unpack, whole
 from skembed.partition._worker import STORE, PartitionWorker
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 HEADER = Header(7, 1, 3)
-
-
-def rows(indices, values, n=6):
-    """Return a row list."""
-    values = np.array(values, np.float64)
-    return SparseRowGradient(np.array(indices), values, np.ones(len(indices), int), (n, 2))
-
-
-def test_merged_changes():
-    parts = [rows([0, 2], [[4.0, 0.0], [8.0, 8.0]]), rows([2, 5], [[0.0, 4.0], [4.0, 4.0]])]
-    shares = [0.25, 0.75]
-    mean = merge(parts, shares, "mean")
-    assert mean.indices.tolist() == [0, 2, 5]
-    assert mean.values.tolist() == [[1, 0], [2, 5], [3, 3]]
-    touch = merge(parts, shares, "touch")
-    assert touch.values.tolist() == [[4, 0], [8, 5], [4, 4]]
-    root = merge(parts, shares, "sqrt")
-    assert np.allclose(root.values, [[2, 0], [4, 5], [3 / 0.75**0.5, 3 / 0.75**0.5]])
-
-
-@pytest.mark.parametrize("aggregate", ["mean", "touch", "sqrt"])
-def test_merged_rows_are_merged_changes_of_rows(aggregate):
-    rng = np.random.default_rng(0)
-    old, shares = rng.normal(size=(6, 2)), [0.2, 0.5, 0.3]
-    parts = [rows(np.sort(rng.choice(6, 3, False)), rng.normal(size=(3, 2))) for _ in shares]
-    changes = [
-        SparseRowGradient(p.indices, p.values - old[p.indices], p.counts, p.shape) for p in parts
-    ]
-    got, want = merge(parts, shares, aggregate, old), merge(changes, shares, aggregate)
-    assert np.allclose(got.values, want.values + old[want.indices])
-    one = merge(parts[:1], [1.0], aggregate, old)
-    assert one.values.tobytes() == parts[0].values.tobytes()
-
-
-def test_mean_of_one_has_its_bits():
-    array = np.array([[-0.0, 1e-300, np.pi]])
-    assert average([array], [1.0]).tobytes() == array.tobytes()
 
 
 def params():
@@ -64,14 +25,13 @@ def params():
 
 def test_update_is_read_as_it_was_written():
     p = params()
-    table = p["table"]
-    change = SparseRowGradient(np.array([1, 4]), np.ones((2, 4)), np.ones(2, int), table.shape)
-    message, _ = Everything().compress(change, None, Backend(), header=HEADER)
-    head = {"coef_0": np.full((3, 4), 2.0), "intercept_0": np.arange(3.0)[:, None]}
-    blob = pack(message, head, HEADER)
-    read, got = unpack(blob, p, Everything(), HEADER)
-    assert read.indices.tolist() == [1, 4]
-    assert all(np.array_equal(got[name], head[name]) for name in head)
+    arrays = {name: np.array(whole(param)) for name, param in p.items()}
+    wanted = {"table": [1, 4], "coef_0": [0, 1, 2], "intercept_0": []}
+    update = {name: row_list(arrays[name], np.array(rows, int)) for name, rows in wanted.items()}
+    blob = Sender(Everything()).pack(update, HEADER, Backend())
+    got = unpack(blob, p, Everything(), HEADER)
+    assert {name: rows.indices.tolist() for name, rows in got.items()} == wanted
+    assert all(np.array_equal(got[name].values, update[name].values) for name in got)
     with pytest.raises(ValueError, match="was expected, but it is one of"):
         unpack(blob, p, Everything(), Header(7, 1, 4))
     rng = np.random.default_rng(0)
@@ -103,19 +63,17 @@ def test_nothing_is_lost_in_a_round(values):
     assignment = next(a for a in engine.assignments.values() if hasattr(a, "partition"))
     assert not STORE
     one, all_of_it = PartitionWorker(assignment), PartitionWorker(assignment)
-    for worker, up in ((one, assignment.up), (all_of_it, Everything())):
-        object.__setattr__(worker.assignment, "up", up)
-        worker.reply = worker.step(None)
-    shape = one.state.params["table"].shape
+    all_of_it.sender = Sender(Everything())
+    for worker in (one, all_of_it):
+        worker.step(None)
     sums = []
     for worker in (one, all_of_it):
         header = Header(assignment.fit, assignment.partition, 0)
-        sent, _ = unpack(worker.reply.blob, worker.state.params, assignment.down, header)
-        sums.append(sent.to_csr() + worker.memory.to_csr() if len(worker.memory.indices)
-                    else sent.to_csr())  # fmt: skip
-    difference = abs(sums[0] - sums[1]).max()
-    assert sums[0].shape == shape
-    assert difference <= 1e-6 * abs(sums[1]).max()
+        sent = unpack(worker.reply.blob, worker.state.params, assignment.down, header)
+        owed = worker.sender.memory
+        sums.append({name: rows.to_csr() + owed[name].to_csr() for name, rows in sent.items()})
+    for name, want in sums[1].items():
+        assert abs(sums[0][name] - want).max() <= 1e-6 * abs(want).max()
 
 
 def test_rows_are_dealt_once():
