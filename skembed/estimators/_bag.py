@@ -62,6 +62,9 @@ class EmbeddingBag(BagSettings, CrossFitEmbedding):
     pipeline fits its steps by `fit_transform`. Time is that of 1 + `cv` fits or less; one more
     table is held at a time. Without `cv` and without early stopping `fit_transform` warns.
 
+    ``loss="cooccurrence"`` never sees y: `cv` has nothing to do, and no rows are held out unless
+    ``early_stopping=True`` or `X_val` asks for it. `coef_` then has an output vector a feature.
+
     Examples
     --------
     >>> from sklearn.feature_extraction.text import CountVectorizer
