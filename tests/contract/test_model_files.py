@@ -433,6 +433,12 @@ UNSOUND = {
     "more direct weights": (
         lambda raw: changed_model(raw, '"n_linear":1', '"n_linear":3'), "coef_0 has shape"
     ),
+    "state of another stride": (
+        lambda raw: changed_model(raw, '"padded":true', '"padded":false'), "padded in another way"
+    ),
+    "attribute of a state": (
+        lambda raw: changed_model(raw, '"best_epoch":2', '"best_epoch":2,"copy":1'), "it has copy"
+    ),
     "column out of range": (
         lambda raw: set_numbers(raw, "index.columns", lambda a: a.__setitem__(-1, 12)),
         "column is out of range",
