@@ -29,6 +29,11 @@ from skembed.training import FitState
 from ._cooccurrence import FeatureTarget
 from ._targets import ClassTarget, LabelTarget, NumberTarget
 
+OF_STATE = {
+    "seed", "index", "model", "numeric", "params", "slots", "solver_state", "n_updates",
+    "class_counts", "row_counts", "weight_seen", "partition", "step", "learning_rate", "batch_size", "loss_curve", "validation_scores",
+    "best_epoch",
+}  # fmt: skip
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -169,6 +174,9 @@ def _state_fields(state):
 
 
 def _make_state(fields):
+    for name, value in fields.items():
+        plain = value is None or isinstance(value, (bool, int, float, str))
+        expect(name in OF_STATE or (plain and not hasattr(FitState, name)), f"it has {name}")
     index, table = fields["index"], fields["params"]["table"]
     expect(isinstance(index, FeatureIndex), "there is no index of features")
     expect(isinstance(table, (ParamTable, QuantizedTable)), "there is no table")
@@ -257,6 +265,9 @@ def check_solver_state(state):
             rows = array.values[:, : array.d] if isinstance(array, RowArray) else array
             dtype = np.dtype(np.int32) if slots[slot] == "count" else param.dtype
             width = d if slots[slot] == "element" else 1
+            if isinstance(array, RowArray):  # rows of a table and of its state have one stride
+                stride = param.width if slots[slot] == "element" else 1
+                expect(array.width == stride, "the state of the solver is padded in another way")
             check_array(rows, f"the state {slot!r} of {name}", (n, width), [dtype])
 
 
@@ -272,6 +283,7 @@ def _make_triplets(fields):
     expect(isinstance(fields["vectors"], RowArray), "there are no singular vectors")
     vectors = fields["vectors"]
     check_array(vectors.values[:, : vectors.d], "the vectors", (None, None), FLOATS)
+    expect(vectors.width == padded_width(vectors.d, vectors.dtype), "the vectors are not padded")
     check_array(fields["values"], "the values", (vectors.d,), [np.dtype(np.float64)])
     if fields["n_iter"] is not None:
         check_count(fields["n_iter"], "the number of iterations")

@@ -32,6 +32,7 @@ from ._factorization import (
     FactorizationSettings,
 )
 from ._hashing import FeatureHasher
+from ._partitioned import PartitionedFit
 from ._regressor import BaseRegressor, EmbeddingBagRegressor
 from ._saved_state import FLOATS, KINDS, check_array, check_count, expect
 from ._svd import TruncatedSVD
@@ -105,6 +106,8 @@ def save_model(estimator, path, include_state=False):
     array(['a', 'b'], dtype='<U1')
     """
     check_is_fitted(estimator)
+    if isinstance(estimator, PartitionedFit):
+        raise TypeError("A PartitionedFit is not saved; save its estimator_, the fitted model.")
     encoder = Encoder(lambda obj: fields_of(obj, include_state))
     tree = encoder.json(estimator, type(estimator).__name__)
     texts = {

@@ -185,10 +185,10 @@ class FitState:
         return other
 
     def quantized(self, bits):
-        """Return this state with a table in 8 or 16 bits, to predict with only."""
+        """Return an independent state with a table in 8 or 16 bits, to predict with only."""
         other = self.without_solver_state()
         other.params = {**self.params, "table": QuantizedTable.of(self.params["table"], bits)}
-        return other
+        return deepcopy(other)
 
     def __setstate__(self, state):
         # what states of earlier versions lack

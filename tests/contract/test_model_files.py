@@ -28,11 +28,13 @@ from skembed import (
     FactorizationMachineRegressor,
     FeatureHasher,
     HashingVectorizer,
+    PartitionedFit,
     TruncatedSVD,
     load_model,
     save_model,
 )
 from skembed.losses import LOSSES, Huber, LogLoss, NegativeSampling, Quantile
+from skembed.partition import JoblibEngine
 from skembed.solvers import SGD, SOLVERS, LazyAdam
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -220,7 +222,7 @@ def test_every_public_estimator_can_be_saved():
 
     public = (getattr(skembed, name) for name in skembed.__all__)
     ours = {obj.__name__ for obj in public if isinstance(obj, type) and hasattr(obj, "fit")}
-    assert set(SAVED) == ours
+    assert {*SAVED, "PartitionedFit"} == ours  # of the last its estimator_ is saved
 
 
 # ---------------------------------------------------------------- what is not saved
@@ -433,6 +435,12 @@ UNSOUND = {
     "more direct weights": (
         lambda raw: changed_model(raw, '"n_linear":1', '"n_linear":3'), "coef_0 has shape"
     ),
+    "state of another stride": (
+        lambda raw: changed_model(raw, '"padded":true', '"padded":false'), "padded in another way"
+    ),
+    "attribute of a state": (
+        lambda raw: changed_model(raw, '"best_epoch":2', '"best_epoch":2,"copy":1'), "it has copy"
+    ),
     "column out of range": (
         lambda raw: set_numbers(raw, "index.columns", lambda a: a.__setitem__(-1, 12)),
         "column is out of range",
@@ -577,6 +585,16 @@ def test_what_more_a_fit_keeps_comes_back(tmp_path, model):
     other = reloaded(model, tmp_path / "model", include_state=True)
     assert_same(model, other, X)
     assert learned(other.partial_fit(X, y)) == learned(model.partial_fit(X, y))
+
+
+def test_of_a_fit_over_partitions_the_model_is_saved(tmp_path):
+    X, y = small_data(200)
+    fit = PartitionedFit(EmbeddingBagRegressor(**QUICK), max_iter=2, engine=JoblibEngine("threads"))
+    fit.fit(X, y)
+    with pytest.raises(TypeError, match="estimator_"):
+        save_model(fit, tmp_path / "model")
+    other = reloaded(fit.estimator_, tmp_path / "model")
+    assert np.array_equal(other.predict(X), fit.predict(X))
 
 
 @pytest.mark.parametrize("bits", [8, 16])

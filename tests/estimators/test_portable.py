@@ -122,6 +122,8 @@ def test_training_goes_on_with_the_original_only():
     for a, (_, b) in zip(before, predictions(quantized, X), strict=True):
         assert np.array_equal(a, b)
     fit.partial_fit(X, y)
+    for a, (_, b) in zip(before, predictions(quantized, X), strict=True):
+        assert np.array_equal(a, b), "what the original learns later is not known to the other"
     anew = quantized.set_params(warm_start=False).fit(X, y)
     assert learned(anew) == learned(EmbeddingBagClassifier(**QUICK).fit(X, y))
     assert not hasattr(anew, "quantization_")
