@@ -29,7 +29,7 @@ def owed(change, memory, backend):
     ids, values = change.indices, change.values[:, : change.shape[1]]
     if memory is None:
         return _rows(ids.copy(), values.copy(), change.shape)
-    total = backend.add_rows(ids, values, memory.indices.astype(ids.dtype), memory.values)
+    total = backend.merge_rows(ids, values, memory.indices.astype(ids.dtype), memory.values)
     return _rows(*total, change.shape)
 
 

@@ -31,8 +31,8 @@ from ._targets import ClassTarget, LabelTarget, NumberTarget
 
 OF_STATE = {
     "seed", "index", "model", "numeric", "params", "slots", "solver_state", "n_updates",
-    "class_counts", "row_counts", "weight_seen", "partition", "step", "learning_rate", "batch_size", "loss_curve", "validation_scores",
-    "best_epoch",
+    "class_counts", "row_counts", "weight_seen", "partition", "step", "learning_rate",
+    "batch_size", "loss_curve", "validation_scores", "best_epoch",
 }  # fmt: skip
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 

@@ -39,7 +39,7 @@ class CodecOperations:
         equal = np.flatnonzero(size == least)[: k - len(larger)]
         return np.sort(np.concatenate([larger, equal]))
 
-    def add_rows(self, ids, values, other_ids, other_values):
+    def merge_rows(self, ids, values, other_ids, other_values):
         """Return the sum of two lists of rows.
 
         Parameters

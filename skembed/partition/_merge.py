@@ -58,7 +58,7 @@ def _mean(parts, shares, backend):
     total = None
     for part, share in zip(parts, shares, strict=True):
         rows = part.indices, share * part.values.astype(np.float64)
-        total = rows if total is None else backend.add_rows(*total, *rows)
+        total = rows if total is None else backend.merge_rows(*total, *rows)
     indices, values = total
     counts = np.ones(len(indices), np.int64)
     return SparseRowGradient(indices, values.astype(parts[0].values.dtype), counts, parts[0].shape)

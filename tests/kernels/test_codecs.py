@@ -115,8 +115,8 @@ def lists(draw, dtype, width):
 def test_lists_of_rows(data, dtype, width):
     a, b = data.draw(lists(dtype, width)), data.draw(lists(dtype, width))
     before = [x.copy() for x in (*a, *b)]
-    ids, values = PLAIN.add_rows(*a, *b)
-    got, total = CPU.add_rows(*a, *b)
+    ids, values = PLAIN.merge_rows(*a, *b)
+    got, total = CPU.merge_rows(*a, *b)
     assert np.array_equal(got, ids)
     assert np.array_equal(ids, np.union1d(a[0], b[0]))
     assert np.array_equal(total, values)

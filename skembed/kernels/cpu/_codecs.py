@@ -43,7 +43,7 @@ class CodecKernels:
             m, equals = _topk.take_largest(bits, lo, hi, mask, least, equals, out, m)
         return out[:m]
 
-    def add_rows(self, ids, values, other_ids, other_values):
+    def merge_rows(self, ids, values, other_ids, other_values):
         """Return the sum of two lists of rows: all rows, and their sums."""
         m, width = len(ids) + len(other_ids), values.shape[1]
         both, of, other_of = np.empty(m, ids.dtype), np.empty(m, np.int64), np.empty(m, np.int64)
