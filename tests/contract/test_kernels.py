@@ -6,6 +6,7 @@ import builtins
 import pytest
 
 from house import PACKAGE, label, parse
+from skembed.kernels import Backend
 
 FILES = sorted((PACKAGE / "kernels" / "cpu").glob("_*.py"))
 SHARED_LINES = "_lines"  # vector and prefetch instructions; the one file kernels may borrow from
@@ -136,3 +137,9 @@ def test_kernels_call_only_what_numba_tracks(path):
 def test_no_prange(path):
     names = {called_name(node) for node in ast.walk(parse(path))}
     assert "prange" not in names
+
+
+def test_no_two_families_of_operations_share_a_name():
+    families = [cls for cls in Backend.__mro__ if cls is not object]
+    names = [name for cls in families for name in vars(cls) if not name.startswith("__")]
+    assert sorted(set(names)) == sorted(names)
