@@ -122,7 +122,9 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
     """Base of the estimators that train a table of embeddings."""
 
     _doc_link_module = "skembed"
-    _doc_link_template = "https://skembed.readthedocs.io/en/latest/api.html#{estimator_name}"
+    _doc_link_template = (
+        "https://skembed.readthedocs.io/en/latest/generated/skembed.{estimator_name}.html"
+    )
 
     # ---------------------------------------------------------------- what subclasses settle
     def _target_of(self, y, rows):

@@ -132,7 +132,9 @@ class PartitionedFit(Delegates, CallbackSupportMixin, MetaEstimatorMixin, BaseEs
     """
 
     _doc_link_module = "skembed"
-    _doc_link_template = "https://skembed.readthedocs.io/en/latest/api.html#{estimator_name}"
+    _doc_link_template = (
+        "https://skembed.readthedocs.io/en/latest/generated/skembed.{estimator_name}.html"
+    )
     __metadata_request__fit = {"plan": UNUSED}
     _parameter_constraints = {
         "estimator": [BaseEmbedding],

@@ -149,7 +149,9 @@ class TruncatedSVD(Stamped, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     }
 
     _doc_link_module = "skembed"
-    _doc_link_template = "https://skembed.readthedocs.io/en/latest/api.html#{estimator_name}"
+    _doc_link_template = (
+        "https://skembed.readthedocs.io/en/latest/generated/skembed.{estimator_name}.html"
+    )
 
     def __init__(
         self,

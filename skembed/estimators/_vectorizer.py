@@ -131,7 +131,9 @@ class HashingVectorizer(Stamped, SklearnHashingVectorizer, auto_wrap_output_keys
         "n_jobs": [Integral, None],
     }
     _doc_link_module = "skembed"
-    _doc_link_template = "https://skembed.readthedocs.io/en/latest/api.html#{estimator_name}"
+    _doc_link_template = (
+        "https://skembed.readthedocs.io/en/latest/generated/skembed.{estimator_name}.html"
+    )
 
     def __init__(
         self,
