@@ -44,7 +44,7 @@ class FittedEmbedding(
                 hi = max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1)
                 hi = min(hi, lo + BLOCK_ROWS, n)
                 batch = self._batch_of(X, lo, hi, backend)
-                params, batch = state.to_read(batch)
+                params, batch = state.to_read(state.params, batch)
                 results.append(operation(state.model, params, batch, backend).copy())
                 lo = hi
         return results
