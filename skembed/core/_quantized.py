@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._table import ParamTable
+from ._table import ParamTable, padded_width
 
 BLOCK = 1 << 12  # rows that are rounded at a time
 MANY = 8  # times as many rows as are read
@@ -55,6 +55,7 @@ class QuantizedTable:
     d = property(lambda self: self.codes.shape[1], doc="Numbers of a row.")
     d_embedding = property(lambda self: self.d - self.n_linear, doc="Components of an embedding.")
     dtype = property(lambda self: self.factors.dtype, doc="Work dtype.")
+    width = property(lambda self: padded_width(self.d, self.dtype), doc="Columns of `values`.")
     nbytes = property(lambda self: self.codes.nbytes + self.factors.nbytes, doc="Bytes held.")
 
     @property

@@ -49,9 +49,10 @@ class FittedEmbedding(
                 hi = max(int(np.searchsorted(X.indptr, goal, side="right")) - 1, lo + 1)
                 hi = min(hi, lo + BLOCK_ROWS, n)
                 part = self._part(X, lo, hi)
-                params, batch = state.to_read(self._batch_of(part, backend))
+                params, batch = state.params, self._batch_of(part, backend)
                 if unseen is not None:
-                    params, batch = unseen.fold(part, params, batch, backend)
+                    params, batch = unseen.fold(part, batch, backend)
+                params, batch = state.to_read(params, batch)
                 results.append(operation(state.model, params, batch, backend).copy())
                 lo = hi
         return results
@@ -85,10 +86,11 @@ class FittedEmbedding(
         backend, unseen = get_backend(), self._unseen_features(X.shape[1])
         batch = self._batch_of(X, backend)
         columns = self._state.index.row_columns()[batch.indices]
-        params, batch = self._state.to_read(batch)
-        if unseen is None:
-            return params, batch, columns
-        return *unseen.fold(X, params, batch, backend), unseen.columns_of(X)
+        params = self._state.params
+        if unseen is not None:
+            params, batch = unseen.fold(X, batch, backend)
+            columns = unseen.columns_of(X)
+        return *self._state.to_read(params, batch), columns
 
     def _raw(self, X):
         """Return raw predictions, shape (n_samples, n_outputs)."""

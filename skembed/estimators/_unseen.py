@@ -65,7 +65,7 @@ class RareMean:
         _, columns, _, _, known, unseen = self._kinds(part)
         return columns[known | unseen]
 
-    def fold(self, part, params, batch, backend):
+    def fold(self, part, batch, backend):
         """Return the parameters and the batch of some rows with their unseen features.
 
         The table holds the rows of the batch, and those that stand for unseen features.
@@ -74,10 +74,8 @@ class RareMean:
         ----------
         part : CSR
             The rows, in columns.
-        params : dict
-            Parameters for the batch.
         batch : CSRBatch
-            The same rows, in rows of the table among these.
+            The same rows, in rows of the table of the fit.
         backend : Backend
             Finds pooling factors.
 
@@ -91,7 +89,7 @@ class RareMean:
         rows, _, data, fields, known, unseen = self._kinds(part)
         state = self.state
         if not unseen.any():
-            return params, batch
+            return state.params, batch
         means, _ = self.means
         used, place = np.unique(rows[known], return_inverse=True)
         rows[known], rows[unseen] = place, len(used) + fields[unseen]
@@ -106,4 +104,4 @@ class RareMean:
             batch = replace(batch, fields=kinds.astype(np.int32))
         scale = backend.scale(indptr, data[keep], state.model.pooling)
         batch = replace(batch, indptr=indptr, indices=rows[keep], data=data[keep], scale=scale)
-        return {**params, "table": own}, batch
+        return {**state.params, "table": own}, batch

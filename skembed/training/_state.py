@@ -166,17 +166,18 @@ class FitState:
         is_quantized = isinstance(self.params["table"], QuantizedTable)
         return min(most, QUANTIZED_VALUES) if is_quantized else most
 
-    def to_read(self, batch):
-        """Return the parameters that a batch is to be predicted with, and the batch for them.
+    @staticmethod
+    def to_read(params, batch):
+        """Return parameters as a batch is predicted with them, and the batch for them.
 
         Of a quantized table the rows that the batch reads are made numbers again.
         """
-        table = self.params["table"]
+        table = params["table"]
         if not isinstance(table, QuantizedTable):
-            return self.params, batch
+            return params, batch
         table, places, rows = table.part(batch.indices)
         fields = None if batch.fields is None else batch.fields[rows]
-        return {**self.params, "table": table}, replace(batch, indices=places, fields=fields)
+        return {**params, "table": table}, replace(batch, indices=places, fields=fields)
 
     def without_solver_state(self):
         """Return a state on the same arrays that predicts, without what only training needs."""

@@ -8,8 +8,9 @@ FOLDER holds a folder of files for each set (see `quality_data.py`, which reads 
 `EmbeddingBagClassifier` is fitted to float32 rows, once a seed, and rounded. Loss is the test score
 of the floats less that of the rounded one, in points (hundredths); the worst of the seeds is what
 must stay below half a point with 8 bits. Bytes are those of the table alone, of table and head, and
-of the model file, as shares of those of the floats. Time is that of predicting all test rows, and
-of one row, as a ratio to the floats: medians of interleaved rounds on one thread.
+of the model file, as shares of those of the floats. Time is the
+processor's, of predicting all test rows and one row, as a ratio to the floats: medians of
+interleaved rounds. Set OMP_NUM_THREADS=1.
 """
 
 import argparse
@@ -50,13 +51,13 @@ def table_bytes(model):
 
 
 def seconds(models, X, rounds, method):
-    """Return the median seconds of a prediction by each model, by interleaved rounds."""
+    """Return the median seconds of the processor for a prediction by each model."""
     taken = [[] for _ in models]
     for _ in range(rounds + 1):
         for model, times in zip(models, taken, strict=True):
-            begin = time.perf_counter()
+            begin = time.process_time()
             getattr(model, method)(X)
-            times.append(time.perf_counter() - begin)
+            times.append(time.process_time() - begin)
     return [np.median(times[1:]) for times in taken]
 
 

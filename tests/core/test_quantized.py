@@ -29,6 +29,7 @@ def test_no_number_is_off_by_more_than_half_a_unit_of_its_row(bits, n_linear, dt
     assert (rounded.bits, rounded.dtype, rounded.n_trainable) == (bits, dtype, 38)
     values = rounded.values
     assert values.dtype == dtype and values.shape == table.values.shape
+    assert rounded.width == table.width
     most = 2 ** (bits - 1) - 1
     for part in (slice(0, 5), slice(5, table.d)):
         if part.start < part.stop:
