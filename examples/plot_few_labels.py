@@ -13,8 +13,8 @@ begin with. It takes less than a minute on two cores.
 # %%
 # Texts about twelve subjects
 # ---------------------------
-# A subject has 150 words of its own, few of them frequent, as in any language; half of a text is
-# made of words that every subject uses.
+# A subject has 150 words of its own, few of them frequent, as in any language; three quarters of a
+# text are words that every subject uses.
 
 import warnings
 
@@ -26,15 +26,15 @@ from sklearn.frozen import FrozenEstimator
 
 from skembed import EmbeddingBag, EmbeddingBagClassifier, TruncatedSVD
 
-SUBJECTS, OWN, COMMON, LENGTH = 12, 150, 400, 24
+SUBJECTS, OWN, COMMON, LENGTH = 12, 150, 400, 16
 rng = np.random.default_rng(0)
 
 
 def texts(n):
     """Return rows of words, and the subject of each."""
     subject = rng.integers(0, SUBJECTS, n)
-    own = np.minimum(rng.zipf(1.15, (n, LENGTH // 2)), OWN) - 1
-    common = np.minimum(rng.zipf(1.15, (n, LENGTH // 2)), COMMON) - 1
+    own = np.minimum(rng.zipf(1.15, (n, LENGTH // 4)), OWN) - 1
+    common = np.minimum(rng.zipf(1.15, (n, 3 * LENGTH // 4)), COMMON) - 1
     words = np.hstack([subject[:, None] * OWN + own, SUBJECTS * OWN + common])
     once = np.ones(words.size, np.float32), words.ravel(), np.arange(n + 1) * LENGTH
     X = sp.csr_matrix(once, shape=(n, SUBJECTS * OWN + COMMON))

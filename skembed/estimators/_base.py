@@ -306,15 +306,17 @@ class BaseEmbedding(CallbackSupportMixin, Settings):
                 else:
                     self._check_continuation(state, problem)
                     self._observe(state, sample, problem, backend)
-                data = self._training_rows(sample, state, backend, problem.loss)
-                backend.prepare(data.indices, state.params["table"].n_trainable)
                 vars(self).update(self._fitted_attributes(state, target))
+                seen = state.class_counts, state.weight_seen, state.row_counts.copy()
                 try:
+                    data = self._training_rows(sample, state, backend, problem.loss)
+                    backend.prepare(data.indices, state.params["table"].n_trainable)
                     run_epoch(problem, state, data, data.rows, backend)
                 except BaseException:
                     if state.step > step:
                         keep()  # batches were done
                     elif old is not None:
+                        state.class_counts, state.weight_seen, state.row_counts = seen
                         state.shrink(before)
                     raise
                 state.best_epoch = len(state.loss_curve)

@@ -197,9 +197,10 @@ def test_what_does_not_fit_is_refused():
             bag.fit(lonely)
     assert not hasattr(bag, "embedding_")
     bag.partial_fit(X)
-    before = learned(bag)
+    before, counts = learned(bag), bag.feature_counts_
     with pytest.raises(ValueError, match="no row of X has two features"):
         bag.partial_fit(sp.csr_array(([1.0], ([0], [0])), (3, X.shape[1])))
     assert learned(bag) == before
+    assert np.array_equal(bag.feature_counts_, counts)
     with pytest.raises(ValueError, match="was changed since"):
         bag.set_params(pooling="mean").partial_fit(X)

@@ -67,10 +67,10 @@ def _add_drawn(indices, p, e, x, n_drawn, borders, guide, order, state, ids, wei
         place = U(guide[U(u * n_slots)])
         while borders[place] <= u:
             place += U(1)
-        j, known = order[place], False
+        j, same = order[place], np.int32(0)
         for q in range(p, e):
-            known |= indices[q] == j
-        if not known:
+            same += np.int32(indices[q] == j)  # no branch, and of one width: vector code
+        if same == 0:
             ids[h] = j
             weights[h] = x
             h += 1
