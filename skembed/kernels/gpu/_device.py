@@ -1,7 +1,5 @@
 """Find the device, or say what is missing and what to do about it."""
 
-import importlib
-
 INSTALL = 'pip install "cupy-cuda13x[ctk]" (or "cupy-cuda12x[ctk]" for a driver of CUDA 12)'
 
 
@@ -29,7 +27,7 @@ def find_device(device):
     if kind != "cuda" or (":" in device and not number.isdecimal()):
         raise ValueError(f"Expected device='cuda' or 'cuda:N', got {device!r}.")
     try:
-        cupy = importlib.import_module("cupy")
+        import cupy
     except ImportError as error:
         raise RuntimeError(
             f"device={device!r} needs CuPy, which could not be imported: {error}. "

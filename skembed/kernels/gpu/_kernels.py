@@ -8,14 +8,8 @@ import numpy as np
 SECTOR = 32  # bytes that memory moves at least; rows are padded to them
 VECTOR = 16  # bytes that a thread reads or writes at once
 WARP = 32
-OPTIONS = (
-    "-std=c++17",
-    "-fmad=false",  # fused sums would have other bits than those of the CPU
-    "-maxrregcount=96",  # else the compiler spills to fit more warps than memory can feed
-)
+OPTIONS = ("-std=c++17", "-fmad=false")  # fused sums have other bits than those of the CPU
 I32, I64, U32 = np.int32, np.int64, np.uint32
-
-
 FAMILIES = ("bag", "group", "fm", "listed", "columns", "topk", "hash")
 RULES = ("keep", "sgd", "momentum", "adagrad", "rowwise_adagrad", "adam", "ftrl")
 

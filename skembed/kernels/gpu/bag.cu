@@ -1,7 +1,7 @@
 // Pooled forward gather over bags of rows, pooling factors, and products with a sparse matrix.
 
 // out[i] = scale[i] * the sum of data[p] * table[indices[p]] over row rows[i] of X.
-extern "C" __global__ void __launch_bounds__(256) bag_forward(
+KERNEL bag_forward(
     const i64* __restrict__ indptr, const int* __restrict__ indices, const real* __restrict__ data,
     const i64* __restrict__ rows, const real* __restrict__ scale, const vec* __restrict__ table,
     vec* __restrict__ out, int n, int vecs, int size) {
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(256) bag_forward(
 
 // The componentwise maximum of x E over each bag and the table row it is from, the first of equals;
 // zeros and row -1 for an empty bag.
-extern "C" __global__ void __launch_bounds__(256) bag_max(
+KERNEL bag_max(
     const i64* __restrict__ indptr, const int* __restrict__ indices, const real* __restrict__ data,
     const i64* __restrict__ rows, const vec* __restrict__ table, vec* __restrict__ out,
     ivec* __restrict__ winners, int n, int vecs, int size) {
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(256) bag_max(
 }
 
 // out[i] += the sum of data[p] * block[indices[p]] over row first + i of X.
-extern "C" __global__ void __launch_bounds__(256) times(
+KERNEL times(
     const i64* __restrict__ indptr, const int* __restrict__ indices, const real* __restrict__ data,
     const vec* __restrict__ block, vec* __restrict__ out, i64 first, i64 n, int vecs, int size) {
   Group g = group_of(size);
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(256) times(
 }
 
 // out[r] = 1 / the sum of |x| over row r; 0 for a row without values.
-extern "C" __global__ void __launch_bounds__(256) mean_scale(
+KERNEL mean_scale(
     const i64* __restrict__ indptr, const real* __restrict__ data, real* __restrict__ out, i64 n) {
   for (i64 r = thread_number(); r < n; r += thread_count()) {
     double total = 0;
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(256) mean_scale(
 }
 
 // out[r] = 1 / the root of the sum of x^2 over row r; squares of the raw values may overflow.
-extern "C" __global__ void __launch_bounds__(256) sqrtn_scale(
+KERNEL sqrtn_scale(
     const i64* __restrict__ indptr, const real* __restrict__ data, real* __restrict__ out, i64 n) {
   for (i64 r = thread_number(); r < n; r += thread_count()) {
     double largest = 0, total = 0;

@@ -32,12 +32,12 @@ __device__ __forceinline__ void by_search(const I* indices, const real* data, co
 }
 
 #define LOOK_UP(suffix, I)                                                                       \
-  extern "C" __global__ void __launch_bounds__(256) map_direct_##suffix(                         \
+  KERNEL map_direct_##suffix(                         \
       const I* __restrict__ indices, const real* __restrict__ data,                              \
       const int* __restrict__ direct, int* __restrict__ out, int* __restrict__ kept, i64 n) {    \
     by_table(indices, data, direct, out, kept, n);                                               \
   }                                                                                              \
-  extern "C" __global__ void __launch_bounds__(256) map_sorted_##suffix(                         \
+  KERNEL map_sorted_##suffix(                         \
       const I* __restrict__ indices, const real* __restrict__ data,                              \
       const i64* __restrict__ columns, const int* __restrict__ table_rows, i64 n_columns,        \
       int* __restrict__ out, int* __restrict__ kept, i64 n) {                                    \
@@ -47,7 +47,7 @@ LOOK_UP(int32, int)
 LOOK_UP(int64, i64)
 
 // Keeps the values that have a row, of which before[p] come up to p, itself included.
-extern "C" __global__ void __launch_bounds__(256) compact(
+KERNEL compact(
     const int* __restrict__ table_rows, const real* __restrict__ data,
     const i64* __restrict__ before, int* __restrict__ new_rows, real* __restrict__ new_data,
     i64 n) {

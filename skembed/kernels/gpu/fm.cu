@@ -4,7 +4,7 @@
 // weights. out and d_pooled have one row for each row of the batch and field.
 
 // The sums and scores with one field. work: a row for each group of the grid.
-extern "C" __global__ void __launch_bounds__(256) fm_forward(
+KERNEL fm_forward(
     const i64* __restrict__ indptr, const int* __restrict__ indices, const real* __restrict__ data,
     const i64* __restrict__ rows, const real* __restrict__ scale, const vec* __restrict__ table,
     vec* out, vec* work, real* __restrict__ raw, int n, int vecs, int size, int n_outputs, int d,
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(256) fm_forward(
 }
 
 // The sums by field.
-extern "C" __global__ void __launch_bounds__(256) ffm_sums(
+KERNEL ffm_sums(
     const i64* __restrict__ indptr, const int* __restrict__ indices, const real* __restrict__ data,
     const i64* __restrict__ rows, const real* __restrict__ scale, const int* __restrict__ fields,
     const vec* __restrict__ table, vec* __restrict__ out, int n, int vecs, int size, int n_fields) {
@@ -77,7 +77,7 @@ __device__ __forceinline__ real add_in_order(real total, real mine, int count, c
 }
 
 // The scores from the sums by field. Lanes take occurrences, then pairs of fields, in turns.
-extern "C" __global__ void __launch_bounds__(256) ffm_scores(
+KERNEL ffm_scores(
     const i64* __restrict__ indptr, const int* __restrict__ indices, const real* __restrict__ data,
     const i64* __restrict__ rows, const real* __restrict__ scale, const int* __restrict__ fields,
     const real* __restrict__ table, const real* __restrict__ sums, real* __restrict__ raw, int n,
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(256) ffm_scores(
 
 // The gradients of the unscaled sums; own[i, o] = scale[i]^2 d_raw[o, i]. Columns of padding are
 // zero.
-extern "C" __global__ void __launch_bounds__(256) fm_slopes(
+KERNEL fm_slopes(
     const real* __restrict__ pooled, const real* __restrict__ d_raw,
     const real* __restrict__ scale, real* __restrict__ d_pooled, real* __restrict__ own, int n,
     int width, int n_fields, int n_outputs, int d, int n_linear) {

@@ -5,7 +5,7 @@
 
 // Writes the table row, the place in the batch and the value of every occurrence. Those of row i of
 // the batch begin at offsets[i].
-extern "C" __global__ void __launch_bounds__(256) list_occurrences(
+KERNEL list_occurrences(
     const i64* __restrict__ indptr, const int* __restrict__ indices, const real* __restrict__ data,
     const i64* __restrict__ rows, const i64* __restrict__ offsets, int* __restrict__ ids,
     int* __restrict__ source, real* __restrict__ coef, int n, int size) {
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) list_occurrences(
 }
 
 // Brings source and coef into order; first[q] = whether a run of a row that trains begins at q.
-extern "C" __global__ void __launch_bounds__(256) order_occurrences(
+KERNEL order_occurrences(
     const i64* __restrict__ order, const int* __restrict__ ids, const int* __restrict__ source,
     const real* __restrict__ coef, int* __restrict__ sorted_source, real* __restrict__ sorted_coef,
     int* __restrict__ first, i64 n, int n_trainable) {
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(256) order_occurrences(
 
 // Lists the runs, of which number[q] have begun up to q: their rows and where they begin. A last
 // entry is where rows that do not train begin.
-extern "C" __global__ void __launch_bounds__(256) list_runs(
+KERNEL list_runs(
     const i64* __restrict__ order, const int* __restrict__ ids, const int* __restrict__ first,
     const int* __restrict__ number, int* __restrict__ run_ids, i64* __restrict__ starts, i64 n,
     int n_trainable) {
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256) list_runs(
 }
 
 // Counts the chunks of each run, and its partial sums: none where there is one chunk.
-extern "C" __global__ void __launch_bounds__(256) count_chunks(
+KERNEL count_chunks(
     const i64* __restrict__ starts, int* __restrict__ chunks, int* __restrict__ partials,
     int* __restrict__ several, int m) {
   for (i64 u = thread_number(); u < m; u += thread_count()) {
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) count_chunks(
 // Lists the chunks: where they begin, the number and the row of their run, and the place of their
 // partial sum, -1 for none. And the runs of several chunks: number, row, first partial sum. The
 // counts are running totals.
-extern "C" __global__ void __launch_bounds__(256) list_chunks(
+KERNEL list_chunks(
     const int* __restrict__ ids, const i64* __restrict__ starts, const int* __restrict__ chunks,
     const int* __restrict__ partials, const int* __restrict__ several, i64* __restrict__ begins,
     int* __restrict__ runs, int* __restrict__ rows, int* __restrict__ slots,

@@ -21,7 +21,7 @@ __device__ __forceinline__ u64 word_at(const byte* buffer, i64 p) {
 }
 
 // out[i] = the hash of ids[i] as eight bytes, the low ones first.
-extern "C" __global__ void __launch_bounds__(256) hash_ids(
+KERNEL hash_ids(
     const i64* __restrict__ ids, int* __restrict__ out, i64 n, u32 seed) {
   for (i64 i = thread_number(); i < n; i += thread_count()) {
     u64 x = (u64)ids[i];
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(256) hash_ids(
 }
 
 // out[i, column] = the hash of prefix + buffer[starts[i]:ends[i]].
-extern "C" __global__ void __launch_bounds__(256) hash_spans(
+KERNEL hash_spans(
     const byte* __restrict__ prefix, int n_before, const byte* __restrict__ buffer,
     const i64* __restrict__ starts, const i64* __restrict__ ends, int* __restrict__ out, i64 n,
     u32 seed, int column, int n_columns) {

@@ -24,6 +24,10 @@ typedef unsigned long long u64;
 typedef unsigned int u32;
 typedef unsigned char byte;
 
+// At most 256 threads in a block, and registers for at least two blocks on a multiprocessor: without
+// that bound the compiler spills to fit more warps than memory can feed.
+#define KERNEL extern "C" __global__ void __launch_bounds__(256, 2)
+
 struct __align__(LANES * sizeof(real)) vec { real v[LANES]; };
 struct __align__(LANES * sizeof(int)) ivec { int v[LANES]; };
 

@@ -1,7 +1,7 @@
 // What happens to listed rows besides their step. ids are distinct.
 
 // Multiplies row j by decay[last[j]], what it has missed, and sets last[j] = now.
-extern "C" __global__ void __launch_bounds__(256) decay_catch_up(
+KERNEL decay_catch_up(
     const int* __restrict__ ids, vec* __restrict__ table, int* __restrict__ last,
     const real* __restrict__ decay, int n, int vecs, int size, int now) {
   Group g = group_of(size);
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(256) decay_catch_up(
 }
 
 // Replays the silent Adam steps of row j since last[j] in one; see kernels/cpu/_catch_up.py.
-extern "C" __global__ void __launch_bounds__(256) adam_catch_up(
+KERNEL adam_catch_up(
     const int* __restrict__ ids, vec* __restrict__ table, vec* __restrict__ m, vec* __restrict__ v,
     int* __restrict__ last, const real* __restrict__ decay, const real* __restrict__ m_keep,
     const real* __restrict__ v_keep, const real* __restrict__ size_1,
@@ -46,18 +46,18 @@ extern "C" __global__ void __launch_bounds__(256) adam_catch_up(
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) mark_rows(
+KERNEL mark_rows(
     const int* __restrict__ ids, int* __restrict__ last, int n, int now) {
   for (i64 u = thread_number(); u < n; u += thread_count()) last[ids[u]] = now;
 }
 
-extern "C" __global__ void __launch_bounds__(256) count_rows(
+KERNEL count_rows(
     const int* __restrict__ ids, int* __restrict__ counts, int n) {
   for (i64 u = thread_number(); u < n; u += thread_count()) counts[ids[u]] += 1;
 }
 
 // Scales the listed rows whose Euclidean norm is above `bound` down to it.
-extern "C" __global__ void __launch_bounds__(256) limit_rows(
+KERNEL limit_rows(
     const int* __restrict__ ids, vec* table, int n, int vecs, int size, double bound) {
   Group g = group_of(size);
   for (i64 u = g.first; u < n; u += g.step) {

@@ -160,7 +160,6 @@ __device__ __forceinline__ void over_items(S source, R rule, const int* targets,
   }
 }
 
-#define KERNEL extern "C" __global__ void __launch_bounds__(256)
 #define OCCURRENCES                                                                            \
   const i64 *__restrict__ begins, const int *__restrict__ targets, const int *__restrict__ slots, \
       const int *__restrict__ source, const real *__restrict__ coef,                           \

@@ -18,7 +18,7 @@ __device__ __forceinline__ int digit_width(int top) { return top % 8 ? top % 8 :
 // counts[block, digit] = how many numbers of the block agree with state in the bits from `top` on
 // and have that digit below. Shared memory: BINS counts a warp. Lanes with the same digit elect one
 // that counts for them.
-extern "C" __global__ void __launch_bounds__(256) count_digits(
+KERNEL count_digits(
     const real* __restrict__ x, const i64* __restrict__ state, int* __restrict__ counts, i64 n,
     int top) {
   SHARED(int, shared);
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(256) count_digits(
 }
 
 // Finds the next digit; one block of BINS threads. Shared memory: BINS counts.
-extern "C" __global__ void __launch_bounds__(256) pick_digit(
+KERNEL pick_digit(
     const int* __restrict__ counts, i64* state, int n_blocks, int top) {
   SHARED(i64, from_above);
   int t = threadIdx.x;
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(256) pick_digit(
 
 // Counts the numbers of each block above the k-th largest, and equal to it. A block has the
 // numbers from blockIdx * blockDim on. Shared memory: two counts a warp.
-extern "C" __global__ void __launch_bounds__(256) count_taken(
+KERNEL count_taken(
     const real* __restrict__ x, const i64* __restrict__ state, i64* __restrict__ larger,
     i64* __restrict__ equal, i64 n) {
   SHARED(int, shared);
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256) count_taken(
 
 // Writes where the taken numbers are, ascending; a zero is never taken. The counts are running
 // totals, this block's included. Shared memory: two counts a warp.
-extern "C" __global__ void __launch_bounds__(256) take_largest(
+KERNEL take_largest(
     const real* __restrict__ x, const i64* __restrict__ state, const i64* __restrict__ larger,
     const i64* __restrict__ equal, i64* __restrict__ places, i64 n) {
   SHARED(int, shared);
