@@ -30,7 +30,7 @@ WIDTHS = (1, 3, 4, 8, 12, 16, 64, 100, 128, 256)
 DTYPES = (np.float32, np.float64)
 CHUNK = 128
 SETS = ORDERS = 12  # seeded data sets, each with so many orders of threads
-ALWAYS = [(0, 1), (1, 5), (2, 2), (3, 8)]
+ALWAYS = [(0, 1), (2, 5), (4, 2), (6, 8)]  # of even ones, most are float32: fewer builds
 
 every_set = pytest.mark.parametrize(
     "data, order",
@@ -272,7 +272,7 @@ def test_solvers(cpu, gpu, data, order, name):
     solver = SOLVERS.resolve(registered).set_params(**params)
     assert solver.name == name
     d, dtype = WIDTHS[(data + len(name)) % 7], DTYPES[data % 2]
-    x = Data(data, dtype, d, often=260 * (data % 4 == 3))
+    x = Data(data, dtype, d, often=260 * (data % 4 == 2))
     start = [x.table, *state_of(solver, x)]
     groups, g = cpu.group(x.host, x.table, 20), x.grads()
     args = solver.kernel_args(lr=0.1, keep=0.999, step=3, d=d, name="table")
@@ -300,7 +300,14 @@ def test_solvers(cpu, gpu, data, order, name):
             same(a, w, d if w.shape[1] > 1 else None)
 
 
-@pytest.mark.parametrize("name", SOLVER_CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("adagrad", "rowwise_adagrad")
+        else pytest.param(name, marks=pytest.mark.nightly)
+        for name in SOLVER_CASES
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("shape", [(1, 1), (3, 7), (2, 40), (5, 130)])
 def test_dense_parameters(cpu, gpu, name, shape):
     registered, params = SOLVER_CASES[name]
