@@ -13,7 +13,7 @@ from hypothesis import settings
 def _kernel_key():
     """Digest of all that decides what numba compiles."""
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
-    kernels = Path(__file__).parent.parent / "skembed" / "kernels"
+    kernels = Path(__file__).parent.parent / "skembed" / "kernels" / "cpu"
     for path in sorted(kernels.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
