@@ -3,14 +3,14 @@
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skembed.core import Registry
+from skembed.core import LaterDefaults, Registry
 
 from ._message import decode
 
 COMPRESSORS = Registry("compressor")
 
 
-class Compressor(BaseEstimator):
+class Compressor(LaterDefaults, BaseEstimator):
     """Base of the compressors: hyper-parameters, no state.
 
     A compressor turns the change of a table, and what was not sent before, into a message and what

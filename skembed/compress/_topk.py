@@ -17,8 +17,9 @@ class TopK(Compressor):
 
     Each message holds exactly k entries of largest magnitude, or rows of largest Euclidean norm,
     of what is owed: the change of this round and all that earlier rounds left unsent. Where fewer
-    are other than zero, it holds those. Of equals, the ones of lowest index go first. What the
-    rounding of values takes away stays owed too, so that nothing is lost, only late.
+    are other than zero, it holds those. Of equals, and in float64 what agrees to the precision of
+    float32 is equal, the ones of lowest index go first. What the rounding of values takes away
+    stays owed too, so that nothing is lost, only late.
 
     Parameters
     ----------
@@ -108,12 +109,12 @@ class TopK(Compressor):
         values, (_, width) = total.values, total.shape
         if self.level == "entry":
             level, flat = ENTRY, values.reshape(-1)
-            at = backend.select_topk(flat, k)
+            at = backend.select_topk(_coarse(flat), k)
             row = at // width
             places = total.indices[row].astype(np.int64) * width + (at - row * width)
         else:
             level, flat = ROW, values
-            at = backend.select_topk(_norms(values), k)
+            at = backend.select_topk(_coarse(_norms(values)), k)
             places = total.indices[at].astype(np.int64)
         message, sent = encode(
             header,
@@ -129,6 +130,18 @@ class TopK(Compressor):
             return message, nothing(total)
         flat[at] -= sent
         return message, listed(total, backend)
+
+
+def _coarse(values):
+    """Values as exact as float32 is: rounding then does not decide which of two equals is sent.
+
+    The steps of Adagrad and Adam do not depend on the size of gradients, so equals are many.
+    """
+    if values.dtype == np.float32:
+        return values
+    exact = np.uint64((1 << 64) - (1 << 29))
+    coarse = (values.view(np.uint64) & exact).view(np.float64)
+    return np.where(coarse == 0, values, coarse)  # the smallest have no other digits
 
 
 def _norms(values):

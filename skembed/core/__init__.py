@@ -1,6 +1,7 @@
 """Values that every other part of the package passes around; NumPy and SciPy only."""
 
 from ._batch import CSRBatch, SparseRows, take_rows
+from ._defaults import LaterDefaults
 from ._features import FeatureIndex
 from ._left_out import FeatureNoise, LeftOut
 from ._pairs import PairShape, PendingPairGradient
@@ -27,6 +28,7 @@ __all__ = [
     "FeatureIndex",
     "FeatureNoise",
     "Groups",
+    "LaterDefaults",
     "LeftOut",
     "PairShape",
     "ParamTable",

@@ -177,6 +177,9 @@ def _make_state(fields):
     for name, value in fields.items():
         plain = value is None or isinstance(value, (bool, int, float, str))
         expect(name in OF_STATE or (plain and not hasattr(FitState, name)), f"it has {name}")
+    state = FitState.__new__(FitState)
+    state.__setstate__(fields)
+    fields = vars(state)  # with what files of earlier versions lack
     index, table = fields["index"], fields["params"]["table"]
     expect(isinstance(index, FeatureIndex), "there is no index of features")
     expect(isinstance(table, (ParamTable, QuantizedTable)), "there is no table")
@@ -200,8 +203,7 @@ def _make_state(fields):
     n_updates = fields["n_updates"]
     expect(isinstance(n_updates, RowArray), "there are no counters of updates")
     check_array(n_updates.values, "n_updates", (table.n_rows, 1), [np.dtype(np.int32)])
-    state, model = FitState.__new__(FitState), fields["model"]
-    state.__setstate__(fields)
+    model = state.model
     check_params(state, model)
     expect(isinstance(state.row_counts, RowArray), "there are no counts of rows")
     shape = table.n_rows if model.follows_table else 0, 1

@@ -1,11 +1,10 @@
 """Pickles tell which version they are of."""
 
 import warnings
-from inspect import signature
 
 from sklearn.exceptions import InconsistentVersionWarning
 
-from skembed.core import __version__
+from skembed.core import LaterDefaults, __version__
 
 STAMP = "_skembed_version"
 
@@ -27,7 +26,7 @@ def major(version):
     return int(version.partition(".")[0])
 
 
-class Stamped:
+class Stamped(LaterDefaults):
     """Puts the version of skembed into pickles, and looks at it in those that are loaded."""
 
     def __getstate__(self):
@@ -50,9 +49,4 @@ class Stamped:
                 ),
                 stacklevel=2,
             )
-        defaults = {
-            parameter.name: parameter.default
-            for parameter in signature(type(self)).parameters.values()
-            if parameter.default is not parameter.empty
-        }
-        super().__setstate__({**defaults, **state})
+        super().__setstate__(state)

@@ -2,12 +2,12 @@
 
 from sklearn.base import BaseEstimator
 
-from skembed.core import Registry
+from skembed.core import LaterDefaults, Registry
 
 LOSSES = Registry("loss")
 
 
-class Loss(BaseEstimator):
+class Loss(LaterDefaults, BaseEstimator):
     """Base of the losses: array code over raw predictions, no state.
 
     Raw predictions are class-major, shape (n_outputs, b): sums over few outputs are then long

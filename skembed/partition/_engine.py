@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sklearn.base import BaseEstimator
 
-from skembed.core import Registry
+from skembed.core import LaterDefaults, Registry
 
 ENGINES = Registry("engine")
 KINDS = (ValueError, TypeError, MemoryError, OSError, RuntimeError)
@@ -54,7 +54,7 @@ def guarded(function, *args):
         return Failed(RuntimeError, repr(error))
 
 
-class Engine(BaseEstimator):
+class Engine(LaterDefaults, BaseEstimator):
     """Base of the engines: hands calls to places where partitions live.
 
     A call of a partition goes to the place of its last one as long as that lives.

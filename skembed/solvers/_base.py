@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skembed.core import PendingRowGradient, Registry, RowArray
+from skembed.core import LaterDefaults, PendingRowGradient, Registry, RowArray
 
 from ._catch_up import DecayCatchUp
 
@@ -54,7 +54,7 @@ def over_mean(lr, denominators):
     return np.divide(lr, mean, out=np.full(len(mean), np.nan), where=mean > 0)
 
 
-class Solver(BaseEstimator):
+class Solver(LaterDefaults, BaseEstimator):
     """Base of the solvers: hyper-parameters and a rule, no state.
 
     A row of a table that is not listed in the gradient keeps its bits. The parameters of the head
