@@ -55,6 +55,6 @@ def test_opens_with_a_title_and_a_story(path):
 
 
 def test_the_list_has_every_example():
-    text = (FOLDER / "README.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^- `(plot_\w+\.py)`: ", text, re.MULTILINE)
+    text = (FOLDER / "README.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^- ``(plot_\w+\.py)``: ", text, re.MULTILINE)
     assert sorted(listed) == [path.name for path in EXAMPLES]
