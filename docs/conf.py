@@ -7,12 +7,16 @@ page, which is README.md followed by the table of contents.
 
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import skembed
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+sys.path.append(str(ROOT / "tests"))
+
+from house import public_objects  # noqa: E402 (the tests read the public names by it, too)
 
 project = "skembed"
 author = "The skembed developers"
@@ -72,18 +76,6 @@ PAGE = """{title}
 
 .. auto{kind}:: {name}
 """
-
-
-def public_objects():
-    """Return the dotted name and object of every public class and function."""
-    found = {}
-    for name in skembed.__all__:
-        obj = getattr(skembed, name)
-        if inspect.ismodule(obj):
-            found |= {f"skembed.{name}.{part}": getattr(obj, part) for part in obj.__all__}
-        elif callable(obj):
-            found[f"skembed.{name}"] = obj
-    return found
 
 
 def write_reference(app):

@@ -1,18 +1,17 @@
 """Arrays and a few numbers in one file, written whole or not at all; nothing in it is executed."""
 
 import json
-import os
-import tempfile
 
 import numpy as np
 
 from skembed.core import SparseRowGradient
+from skembed.persistence import atomic_write
 
 from ._update import whole
 
 
 def write(path, arrays, numbers):
-    """Write a file beside its place and move it there.
+    """Write a file.
 
     Parameters
     ----------
@@ -24,16 +23,8 @@ def write(path, arrays, numbers):
         What JSON holds.
     """
     text = np.frombuffer(json.dumps(numbers).encode(), np.uint8)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, numbers=text, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
+    with atomic_write(path) as file:
+        np.savez(file, numbers=text, **arrays)
 
 
 def read(path):
