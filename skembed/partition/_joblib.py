@@ -10,6 +10,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from ._engine import ENGINES, Died, Engine, guarded
 
+NOTICE = 1.0  # seconds that processes get to hear that a fit has ended
+
 
 @ENGINES.register("joblib")
 class JoblibEngine(Engine):
@@ -43,6 +45,7 @@ class JoblibEngine(Engine):
         self._in_processes = self._jobs > 1 and self.prefer == "processes"
         self.copies = self._in_processes
         self._pools = [self._pool() for _ in range(self._jobs)] if self._in_processes else []
+        self._notices = []
 
     @staticmethod
     def _pool():
@@ -95,9 +98,10 @@ class JoblibEngine(Engine):
             function(*args)
         for pool in self._pools:
             with suppress(BrokenProcessPool):  # a process that has ended has nothing to do
-                pool.submit(function, *args)
+                self._notices.append(pool.submit(function, *args))
 
     def stop(self):
+        wait(self._notices, NOTICE)  # loky stumbles over answers of processes that it has killed
         for pool in self._pools:
             pool.shutdown(wait=True, kill_workers=True)
         self._pools = []
